@@ -1,0 +1,39 @@
+/*
+ * slice.h - bytes that belong to somebody else.
+ */
+#ifndef SINKONCE_SLICE_H
+#define SINKONCE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+
+/* AT may be anything when BYTE_COUNT is 0; never zero-terminated. */
+struct slice {
+    const char *at; /* borrowed: lives as long as the buffer it points into */
+    size_t byte_count;
+};
+
+static inline struct slice slice_of(const char *at, size_t byte_count)
+{
+    return (struct slice){ at, byte_count };
+}
+
+static inline struct slice slice_of_text(const char *text)
+{
+    return (struct slice){ text, strlen(text) };
+}
+
+static inline bool slice_equals(struct slice a, struct slice b)
+{
+    return a.byte_count == b.byte_count && (a.byte_count == 0 || memcmp(a.at, b.at, a.byte_count) == 0);
+}
+
+static inline bool slice_equals_text(struct slice a, const char *text)
+{
+    return slice_equals(a, slice_of_text(text));
+}
+
+#endif

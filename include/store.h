@@ -1,0 +1,294 @@
+/*
+ * store.h - which records the target already has, and which are in doubt.
+ *
+ * What reaches the disk is posted now and answered later: one fsync serves all that wait.
+ * The ledger thread alone owns the write transaction and decides all claims.
+ *
+ *     a loop's thread                         the ledger thread
+ *     store_claim(), store_settle()  ------>  takes all that waits: one transaction, one commit
+ *     store_port_deliver(): done()   <------  hands each posting back, the port's fd turns readable
+ *
+ * The states of a record and their arrows are those of the README's "What is true when":
+ *     absent --claim--> INTENT --settle--> APPLIED | absent | IN_DOUBT;  IN_DOUBT --resolve--> APPLIED | absent
+ *
+ * Nothing here logs, exits, or knows HTTP, JSON or libevent.  No pointer into the database gets out.
+ * Threads: [main] before the loops start or after they have ended; [port] the thread that opened the port.
+ */
+#ifndef SINKONCE_STORE_H
+#define SINKONCE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "record_key.h"
+
+struct store;
+struct store_port;
+
+enum store_status {
+    STORE_OK,
+    STORE_FULL,   /* the size limit or the disk; nothing was claimed */
+    STORE_FAILED, /* the disk failed; what is on it is known only after it has been read back */
+    STORE_BUSY,   /* more in doubt than in_doubt_max: nothing was claimed */
+};
+
+enum verdict {
+    VERDICT_NEW,       /* never seen, or re-opened: now an INTENT of this claim, and the caller must settle it */
+    VERDICT_APPLIED,   /* the target has it: do not send */
+    VERDICT_IN_FLIGHT, /* claimed by an exchange that is still running */
+    VERDICT_IN_DOUBT,  /* nobody can know; only a policy, a probe or a person decides */
+    VERDICT_CONFLICT,  /* same coordinates, another record; or the partition waits for a decision */
+};
+
+/* Why a record is in doubt. */
+enum doubt_cause {
+    DOUBT_CRASH,    /* the process died between intent and result */
+    DOUBT_NO_REPLY, /* the connection ended, or the answer was not whole */
+    DOUBT_TIMEOUT,  /* the target did not answer in time */
+    DOUBT_STATUS,   /* a status that proves neither */
+    DOUBT_GUARD,    /* the library was stopped from sending it a second time */
+    DOUBT_COUNT
+};
+
+/* What happens to a doubt when its record is delivered again. */
+enum doubt_policy {
+    POLICY_HOLD,
+    POLICY_RETRY,          /* VERDICT_NEW again, counted as a possible duplicate */
+    POLICY_ASSUME_APPLIED, /* VERDICT_APPLIED, counted as a possible loss */
+};
+
+enum outcome {
+    OUTCOME_APPLIED,
+    OUTCOME_NOT_APPLIED, /* the target refused it: free again */
+    OUTCOME_NOT_SENT,    /* no byte can have left: free again */
+    OUTCOME_UNKNOWN,     /* becomes IN_DOUBT */
+};
+
+/* The target's answer, kept to be given again.  Everything is copied by the store. */
+struct stored_reply {
+    int status;               /* 0: none kept */
+    struct slice content_type;
+    struct slice body;
+};
+
+/* The store's own list link and bookkeeping; callers only provide the room. */
+struct posting {
+    struct posting *next;
+    struct store_port *port;
+    int kind;
+    enum store_status status;
+    uint64_t posted_ns;
+};
+
+/* One exchange's claim.  The caller's memory, lent to the store from store_claim() until done(); meanwhile the
+ * caller neither reads, changes nor frees it, nor anything that it points to. */
+struct claim {
+    const struct record *records; /* borrowed until done(); each key at most once */
+    size_t record_count;          /* 1 to the setting MAX_RECORDS */
+    uint32_t wait_ms;             /* how long to wait for flights and doubts before they are reported */
+    void (*done)(struct claim *claim, enum store_status status);
+    /* results, valid from done() on */
+    enum verdict *ret_verdicts;   /* borrowed until done(): record_count cells */
+    uint64_t ret_claim_id;        /* names the claim in store_settle(); 0 when nothing was NEW */
+    size_t ret_new_count;         /* how many are VERDICT_NEW; with any IN_FLIGHT, IN_DOUBT or CONFLICT it is 0 */
+    size_t ret_retried_count;     /* NEW that were doubts and were re-opened by POLICY_RETRY */
+    struct stored_reply ret_reply;/* with one record that is APPLIED: the answer it got, if kept.  Its bytes are
+                                     the claim's: release them with store_claim_deinit() */
+    /* the store's */
+    struct posting posting;
+    char *reply_bytes;            /* owned: behind ret_reply */
+    void *waiter;                 /* owned by the ledger while it waits */
+};
+
+/* The result of a claim.  Memory rules as for struct claim; RECORDS and VERDICTS are those of the claim, OUTCOMES
+ * has a cell for each, read only where the verdict was NEW. */
+struct settlement {
+    uint64_t claim_id;
+    const struct record *records;      /* borrowed until done() */
+    const enum verdict *verdicts;      /* borrowed until done() */
+    const enum outcome *outcomes;      /* borrowed until done() */
+    size_t record_count;
+    enum doubt_cause cause;            /* for OUTCOME_UNKNOWN */
+    const char *detail;                /* for OUTCOME_UNKNOWN: words for the operator, at most 95 bytes are kept */
+    struct stored_reply reply;         /* kept with each APPLIED record while there is room; status 0: none */
+    void (*done)(struct settlement *settlement, enum store_status status);
+    struct posting posting;
+};
+
+struct store_options {
+    const char *folder;           /* the data folder; created files are mode 0600 */
+    const char *scope;
+    uint64_t ledger_bytes_max;
+    bool is_missing_refused;      /* an empty folder is an error */
+    bool is_network_fs_allowed;   /* tests only */
+    enum doubt_policy policy;
+    uint64_t in_doubt_max;        /* records */
+    uint32_t marks;               /* offsets per partition for which marks are kept */
+    bool is_identity_checked;     /* off: marks are neither kept nor compared */
+    uint64_t window;              /* offsets below the highest applied one in which gaps are exact */
+    bool is_first_sight_held;     /* a partition first seen above offset 0 waits for a decision */
+    uint32_t replies;             /* how many answers are kept */
+    uint32_t reply_bytes_max;     /* how much of a body is kept; a longer answer is not kept at all */
+    uint32_t commit_delay_us;
+};
+
+enum store_open_status {
+    STORE_OPENED,
+    STORE_LOCKED,      /* another process owns the folder */
+    STORE_UNREADABLE,  /* damaged, foreign, another format or another scope, network file system, missing */
+};
+
+/* [main] Open or create the ledger, turn every INTENT into IN_DOUBT (DOUBT_CRASH) durably, start the ledger thread.
+ * On failure RET_WHY holds a sentence that says what is wrong and what to do. */
+MUST_CHECK enum store_open_status store_open(const struct store_options *options, struct store **ret_store,
+                                             char ret_why[], size_t why_bytes_max);
+/* [main] Once every port is freed.  What was posted is finished first.  NULL is fine. */
+void store_close(struct store *store);
+
+/* [port] NULL: no memory, no fd. */
+MUST_CHECK struct store_port *store_port_new(struct store *store);
+void store_port_free(struct store_port *port);                         /* [port] once nothing is posted; NULL is fine */
+int store_port_fd(const struct store_port *port);                      /* [port] watch for reading; the store's */
+void store_port_deliver(struct store_port *port);                      /* [port] calls done() for all finished */
+
+/*
+ * [port] Claim what is new among CLAIM's records, all or none.  Never waits for the disk, allocates nothing, cannot
+ * fail: what goes wrong arrives at done(), which is called exactly once, on this thread, from store_port_deliver()
+ * and never from in here.
+ *   STORE_OK      the claim is on disk; ret_verdicts[i] says what is known of records[i].
+ *                 When any verdict is IN_FLIGHT, IN_DOUBT or CONFLICT nothing was claimed, and those that are
+ *                 neither these nor APPLIED read VERDICT_NEW although they are free.
+ *   STORE_FULL, STORE_BUSY  nothing was claimed; ret_verdicts means nothing
+ *   STORE_FAILED  the claim may be on disk or not: nothing may be sent; the store itself releases it once it can
+ * A claim that is all APPLIED is answered even while the store is full.
+ * Postings of one port are applied in the order posted.
+ */
+void store_claim(struct store_port *port, struct claim *claim);
+void store_claim_deinit(struct claim *claim);
+
+/*
+ * [port] Record what became of a claim's NEW records.
+ *   STORE_OK      it is on disk
+ *   STORE_FAILED  it is not on disk yet: the connector must not be told of success.  The store keeps the outcome in
+ *                 memory, goes on trying until it is written, and answers for the records as settled only then.
+ */
+void store_settle(struct store_port *port, struct settlement *settlement);
+
+/* ---- questions and changes of the admin port; done() as above ------------------------------------------------ */
+
+struct doubt_row {
+    uint64_t id;
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    int64_t first, last;   /* offsets, both included */
+    uint64_t record_count; /* those among them that are in doubt */
+    uint64_t since_ms;     /* Unix time */
+    uint32_t attempts;     /* how often it has been sent, or may have been */
+    enum doubt_cause cause;
+    char detail[96];
+};
+
+struct partition_row {
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    uint32_t generation;      /* 0: the first history */
+    int64_t lowest, highest;  /* applied offsets; -1: none */
+    uint64_t applied_count;
+    uint64_t interval_count, gap_count; /* gap_count: offsets between lowest and highest that are not applied */
+    uint64_t in_doubt_count, in_flight_count;
+    uint64_t last_ms;         /* Unix time of the last result */
+    bool is_in_conflict;
+};
+
+enum record_state { RECORD_ABSENT, RECORD_IN_FLIGHT, RECORD_APPLIED, RECORD_IN_DOUBT, RECORD_BELOW_WINDOW };
+
+struct conflict_row {
+    uint64_t id;
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    int64_t offset;
+    record_mark stored, seen;
+    uint64_t since_ms, count;  /* first noticed; how often a delivery met it */
+    bool is_first_sight;       /* not a contradiction: a partition first seen above offset 0, and held */
+};
+
+enum event_kind {
+    EVENT_CREATED, EVENT_RECOVERED, EVENT_IN_DOUBT, EVENT_RESOLVED, EVENT_CONFLICT, EVENT_DECIDED, EVENT_FIRST_SIGHT,
+    EVENT_FORGOTTEN, EVENT_ADMIN, EVENT_DISK_ERROR, EVENT_KIND_COUNT
+};
+
+struct event_row {
+    uint64_t id, time_ms;
+    enum event_kind kind;
+    char topic[TOPIC_BYTES_MAX + 1]; /* "" when it concerns none */
+    int32_t partition;
+    int64_t first, last;
+    char detail[192];
+};
+
+enum question_kind {
+    ASK_RECORD,     /* topic, partition, first -> state and, when in doubt, the row in doubts */
+    ASK_DOUBTS,     /* topic or "", after_id, row_count_max -> doubts, ascending by id */
+    ASK_PARTITIONS, /* topic or "", row_count_max -> partitions */
+    ASK_CONFLICTS,
+    ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
+    DO_RESOLVE_ONE, /* doubt_id, is_applied, detail */
+    DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1; is_applied, expect_count, detail */
+    DO_DECIDE,      /* conflict: doubt_id names it; is_new_topic, detail */
+};
+
+enum question_status {
+    QUESTION_OK,
+    QUESTION_NOT_FOUND,
+    QUESTION_MISMATCH, /* expect_count differs; ret_count says what would have been changed; nothing was */
+    QUESTION_FAILED,   /* the disk */
+};
+
+struct question {
+    enum question_kind kind;
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    int64_t first, last;
+    uint64_t doubt_id, after_id, expect_count;
+    bool is_applied, is_new_topic;
+    char detail[192];         /* who and why: goes into the event */
+    size_t row_count_max;     /* at most 10,000 */
+    void (*done)(struct question *question, enum store_status status);
+    /* results */
+    enum question_status ret_status;
+    enum record_state ret_state;
+    uint64_t ret_count;       /* rows that match in all, or records changed */
+    size_t ret_row_count;
+    union {
+        struct doubt_row *doubts;
+        struct partition_row *partitions;
+        struct conflict_row *conflicts;
+        struct event_row *events;
+        void *any;            /* owned by the question: release with store_question_deinit() */
+    } ret;
+    struct posting posting;
+};
+void store_ask(struct store_port *port, struct question *question); /* [port] */
+void store_question_deinit(struct question *question);
+
+/* [any] Figures that may be read at any time without asking: relaxed atomics inside. */
+struct store_figures {
+    uint64_t used_bytes, max_bytes, created_ms;
+    uint64_t commit_count, commit_record_count, error_count;
+    uint64_t in_doubt_records, in_doubt_oldest_ms; /* oldest: Unix time, 0: none */
+    uint64_t doubts_by_cause[DOUBT_COUNT];
+    uint64_t resolved_applied, resolved_not_applied, resolved_retry, resolved_assumed;
+    uint64_t conflict_count, first_sight_count, below_window_count, interval_count;
+    uint64_t commit_seconds_sum_ns;
+    uint64_t boot_count;
+    bool is_full, is_failing;
+};
+void store_figures_get(const struct store *store, struct store_figures *ret_figures);
+/* [any] 32 hexadecimal digits and a zero: the ledger's own random name. */
+const char *store_id(const struct store *store);
+
+const char *doubt_cause_name(enum doubt_cause cause);     /* "crash", "no_reply", "timeout", "status", "guard" */
+const char *event_kind_name(enum event_kind kind);        /* "ledger.created", "record.in_doubt", ... */
+const char *record_state_name(enum record_state state);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * counters.h - every counter, gauge and histogram of the program: the single source.
+ *
+ * COUNTER(NAME, metric without the prefix sinkonce_, labels or "", words for HELP)
+ * Rows of one metric stand together; all are exported from the start with 0.
+ */
+#ifndef COUNTER
+#define COUNTER(NAME, metric, labels, words)
+#endif
+#ifndef GAUGE
+#define GAUGE(NAME, metric, words)
+#endif
+#ifndef HISTOGRAM
+#define HISTOGRAM(NAME, metric, unit, words)
+#endif
+
+/* Records: the first is the sum of all that follow up to RECORDS_IN_DOUBT (a test adds them up). */
+COUNTER(RECORDS, "records_total", "", "Records taken in, however they ended.")
+COUNTER(RECORDS_APPLIED, "applied_records_total", "", "Records that the target applied.")
+COUNTER(RECORDS_DUPLICATE, "duplicate_records_total", "", "Records dropped because the target has them.")
+COUNTER(RECORDS_REJECTED, "rejected_records_total", "", "Records that the target refused without effect.")
+COUNTER(RECORDS_NOT_SENT, "not_sent_records_total", "", "Records of which no byte left: target down, or ledger refusing.")
+COUNTER(RECORDS_BUSY, "busy_records_total", "", "Records answered 503 because another delivery of them, or a doubt, was unsettled.")
+COUNTER(RECORDS_CONFLICT, "conflict_records_total", "", "Records answered 503 because other records stand at their coordinates.")
+COUNTER(RECORDS_UNKEYED, "unkeyed_records_total", "", "Writes without coordinates, forwarded or refused.")
+COUNTER(RECORDS_IN_DOUBT, "entered_in_doubt_records_total", "", "Records whose outcome nobody could know when their exchange ended.")
+COUNTER(RECORDS_RETRIED, "retried_records_total", "", "Doubts sent again by the policy retry: possible duplicates.")
+COUNTER(RECORDS_WOULD_DROP, "would_drop_records_total", "", "Records that mode enforce would have dropped.")
+
+COUNTER(REFUSED_HTTP, "http_refused_total", "reason=\"malformed\"", "Requests refused before they reached the exchange.")
+COUNTER(REFUSED_TOO_LARGE, "http_refused_total", "reason=\"too_large\"", "")
+COUNTER(REFUSED_CONNECTIONS, "http_refused_total", "reason=\"connections\"", "")
+COUNTER(REFUSED_IN_FLIGHT, "http_refused_total", "reason=\"in_flight\"", "")
+COUNTER(REFUSED_TIMEOUT, "http_refused_total", "reason=\"timeout\"", "")
+COUNTER(REFUSED_UNKEYED, "http_refused_total", "reason=\"unkeyed\"", "")
+COUNTER(REFUSED_DRAINING, "http_refused_total", "reason=\"draining\"", "")
+
+COUNTER(ABORTS_READING, "client_aborts_total", "phase=\"reading\"", "Connectors that left before their answer.")
+COUNTER(ABORTS_WAITING, "client_aborts_total", "phase=\"waiting\"", "")
+COUNTER(ABORTS_WRITING, "client_aborts_total", "phase=\"writing\"", "")
+
+COUNTER(TARGET_ATTEMPTS, "target_attempts_total", "", "Requests handed to the target's connection.")
+COUNTER(TARGET_CONNECTS, "target_connects_total", "", "Connections opened to the target.")
+COUNTER(TARGET_ERROR_CONNECT, "target_errors_total", "cause=\"connect\"", "Attempts that ended without a whole answer.")
+COUNTER(TARGET_ERROR_DNS, "target_errors_total", "cause=\"dns\"", "")
+COUNTER(TARGET_ERROR_TLS, "target_errors_total", "cause=\"tls\"", "")
+COUNTER(TARGET_ERROR_TIMEOUT, "target_errors_total", "cause=\"timeout\"", "")
+COUNTER(TARGET_ERROR_CLOSED, "target_errors_total", "cause=\"closed\"", "")
+COUNTER(TARGET_ERROR_GUARD, "target_errors_total", "cause=\"second_send_stopped\"", "")
+COUNTER(TARGET_ERROR_PROTOCOL, "target_errors_total", "cause=\"protocol\"", "")
+COUNTER(TARGET_ERROR_QUEUE, "target_errors_total", "cause=\"queue\"", "")
+
+GAUGE(REQUESTS_IN_FLIGHT, "http_requests_in_flight", "Requests that are not answered yet.")
+GAUGE(CONNECTIONS, "http_connections", "Open connections of connectors.")
+GAUGE(TARGET_IN_FLIGHT, "target_requests_in_flight", "Requests that the target has not answered yet.")
+GAUGE(TARGET_LAST_SUCCESS_MS, "target_last_success_timestamp_ms", "Unix time of the last 2xx of the target, in milliseconds inside; exported in seconds.")
+
+HISTOGRAM(REQUEST_DURATION, "http_request_duration_seconds", seconds, "From the whole request to the whole answer.")
+HISTOGRAM(OVERHEAD_DURATION, "overhead_duration_seconds", seconds, "The same without the target's time.")
+HISTOGRAM(TARGET_DURATION, "target_duration_seconds", seconds, "From handing a request to the target's connection to its outcome.")
+HISTOGRAM(BATCH_RECORDS, "batch_records", records, "Records per request that carried coordinates.")
+
+#undef COUNTER
+#undef GAUGE
+#undef HISTOGRAM
