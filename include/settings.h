@@ -1,0 +1,105 @@
+/*
+ * settings.h - what the operator has set, read once from the environment and then constant.
+ *
+ * The rows stand in tbl/settings.h.  A struct settings is passed const, never global.
+ */
+#ifndef SINKONCE_SETTINGS_H
+#define SINKONCE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "locator.h"
+#include "log.h"
+#include "store.h"
+
+enum mode { MODE_ENFORCE, MODE_OBSERVE, MODE_OFF };
+enum shape_setting { SHAPE_AUTO, SHAPE_SINGLE };
+enum identity_setting { IDENTITY_AUTO, IDENTITY_TIMESTAMP, IDENTITY_BODY, IDENTITY_OFF };
+
+/* A set of HTTP statuses, a bit each. */
+struct status_set {
+    uint64_t bits[10]; /* 0 to 639 */
+};
+static inline bool status_set_has(const struct status_set *set, int status)
+{
+    return status >= 0 && status < 640 && ((set->bits[status / 64] >> (status % 64)) & 1u) != 0;
+}
+
+/* http://HOST[:PORT][/BASE[?QUERY]] taken apart; all owned by the settings. */
+struct target_url {
+    char *text;          /* as given */
+    bool is_https;
+    char *host;          /* without brackets */
+    uint16_t port;
+    char *authority;     /* host[:port] as it belongs into the Host field: no default port */
+    char *base_path;     /* "" or "/base", no slash at the end */
+    char *base_query;    /* "" or what stood after the question mark */
+};
+
+struct listen_address {
+    char *text;          /* as given */
+    bool is_unix;
+    char *host;          /* or the socket's path */
+    uint16_t port;       /* 0: any free one */
+};
+
+/* The finishes that are written to the access log: labels of tbl/finish.h, separated by commas; "all", "off". */
+#define FIELD_url(field) struct target_url field;
+#define FIELD_address(field) struct listen_address field;
+#define FIELD_text(field) char *field; /* owned; "" when none */
+#define FIELD_path(field) char *field;
+#define FIELD_secret(field) char *field;
+#define FIELD_proxy_url(field) char *field;
+#define FIELD_scope(field) char *field;
+#define FIELD_header_name(field) char *field;
+#define FIELD_access_log(field) char *field;
+#define FIELD_ledger_kind(field) int field;
+#define FIELD_mode(field) enum mode field;
+#define FIELD_workers(field) uint64_t field;
+#define FIELD_count(field) uint64_t field;
+#define FIELD_size(field) uint64_t field;
+#define FIELD_duration(field) uint64_t field; /* milliseconds */
+#define FIELD_status(field) uint64_t field;
+#define FIELD_onoff(field) bool field;
+#define FIELD_unkeyed(field) bool field;
+#define FIELD_first_sight(field) bool field;
+#define FIELD_ledger_missing(field) bool field;
+#define FIELD_shape(field) enum shape_setting field;
+#define FIELD_locators(field) struct locator_list field;
+#define FIELD_locator(field) struct locator_list field; /* one at most */
+#define FIELD_id_format(field) struct id_format field;
+#define FIELD_statuses(field) struct status_set field;
+#define FIELD_doubt_policy(field) enum doubt_policy field;
+#define FIELD_identity(field) enum identity_setting field;
+#define FIELD_log_level(field) enum log_level field;
+#define FIELD_log_format(field) enum log_format field;
+
+struct settings {
+#define SETTING(VARIABLE, field, type, default_text, low, high, words) FIELD_##type(field)
+#include "tbl/settings.h"
+};
+
+/* One mistake, as a sentence that begins with the variable's name. */
+struct settings_mistakes {
+    char **lines;      /* owned */
+    size_t line_count;
+    char **notes;      /* owned: names that were skipped, and risky settings; not mistakes */
+    size_t note_count;
+};
+
+/* [main] Read ENVIRONMENT (NAME=value, ends with NULL).  False: RET_MISTAKES names all that is wrong, one a line;
+ * RET_SETTINGS must be released in both cases.  Unknown SINKONCE_ names are mistakes with "did you mean"; those that
+ * Kubernetes injects for a Service called sinkonce are skipped with a note; X_FILE gives the value of a secret X. */
+MUST_CHECK bool settings_read(char *const environment[], struct settings *ret_settings,
+                              struct settings_mistakes *ret_mistakes);
+void settings_deinit(struct settings *settings);
+void settings_mistakes_deinit(struct settings_mistakes *mistakes);
+
+/* [main] Print-outs, all from the one table; secrets read as "***". */
+void settings_print(const struct settings *settings, char *const environment[], FILE *out); /* value and source */
+void settings_print_env(FILE *out);  /* conf/sinkonce.env: every row with its default, commented out */
+void settings_print_docs(FILE *out); /* the README's table, Markdown */
+
+#endif

@@ -1,0 +1,2 @@
+/* http1.c */
+#include "http1.h"

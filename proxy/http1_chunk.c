@@ -1,0 +1,2 @@
+/* http1_chunk.c */
+#include "http1.h"

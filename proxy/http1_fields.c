@@ -1,0 +1,2 @@
+/* http1_fields.c */
+#include "http1.h"

@@ -1,0 +1,2 @@
+/* identify.c */
+#include "http1.h"

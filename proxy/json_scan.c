@@ -1,0 +1,2 @@
+/* json_scan.c */
+#include "http1.h"

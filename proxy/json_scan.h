@@ -1,0 +1,53 @@
+/*
+ * json_scan.h - one pass over JSON text: is it valid, where do values begin and end, and what stands at a few pointers.
+ *
+ * Pure: no tree, no doubles, no allocation; an explicit stack of at most JSON_DEPTH_MAX levels.
+ * Source: RFC 8259; strings must be valid UTF-8 without lone surrogates, a byte order mark is refused.
+ */
+#ifndef SINKONCE_JSON_SCAN_H
+#define SINKONCE_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "locator.h"
+#include "slice.h"
+
+enum { JSON_DEPTH_MAX = 512, JSON_WANTS_MAX = 40 };
+
+enum json_status {
+    JSON_DONE,    /* one whole value */
+    JSON_INVALID, /* not JSON, or nested deeper than JSON_DEPTH_MAX */
+};
+
+enum json_kind { JSON_MISSING, JSON_STRING, JSON_NUMBER, JSON_TRUE, JSON_FALSE, JSON_NULL, JSON_OBJECT, JSON_ARRAY };
+
+/* One pointer that is looked for, and what was found there. */
+struct json_want {
+    char *const *tokens;   /* borrowed: unescaped reference tokens (RFC 6901); an array index in decimal */
+    size_t token_count;    /* 0: the whole value */
+    /* results */
+    enum json_kind kind;
+    struct slice text;     /* the value's bytes as they stand, quotes included */
+    struct slice member;   /* the whole member, name to end of value, for cutting; the element inside an array */
+    bool is_ambiguous;     /* a name on the way to it, or its own, stands twice in its object */
+};
+
+/*
+ * Read one value from the start of BYTES (white space before it is skipped).  *RET_END is the offset behind its last
+ * byte, without trailing white space; what follows is the caller's.
+ * JSON_INVALID: *RET_END is the offset of the byte that is wrong; the results of the wants mean nothing.
+ */
+MUST_CHECK enum json_status json_scan(const char bytes[], size_t byte_count, struct json_want wants[],
+                                      size_t want_count, size_t *ret_end);
+
+/* Only white space of RFC 8259 from FROM on? */
+bool json_is_blank(const char bytes[], size_t byte_count, size_t from);
+
+/* Unescape a string value (quotes included in TEXT) into OUT.  False: it does not fit, or holds \u0000. */
+MUST_CHECK bool json_string_copy(struct slice text, char out[], size_t out_bytes_max, size_t *ret_bytes);
+
+/* A non-negative decimal integer up to MAX: of a number "0" or digits without leading zero, no sign, fraction or
+ * exponent; of digits in a string value the same. */
+MUST_CHECK bool decimal_read(struct slice digits, uint64_t max, uint64_t *ret_value);
+
+#endif

@@ -1,0 +1,2 @@
+/* locator.c */
+#include "http1.h"

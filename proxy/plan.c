@@ -1,0 +1,2 @@
+/* plan.c */
+#include "http1.h"

@@ -1,0 +1,2 @@
+/* settings.c */
+#include "http1.h"

@@ -1,0 +1,2 @@
+/* settings_parse.c */
+#include "http1.h"

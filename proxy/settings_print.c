@@ -1,0 +1,2 @@
+/* settings_print.c */
+#include "http1.h"
