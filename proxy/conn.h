@@ -1,0 +1,60 @@
+/*
+ * conn.h - connections of connectors and operators: bytes in, whole requests out, replies back.
+ *
+ *     accepted fd --> head --> body --> on_request() ... conn_reply() --> written --> next head
+ *
+ * Hides bufferevents.  Strict codec (http1.h), absolute deadlines, caps; while a request is being worked on nothing is
+ * read, so that pipelined requests wait in order.  A connector that leaves meanwhile is noticed when its answer is
+ * written; its exchange runs on.
+ * Threads: [loop] the one that the connection was given to.
+ */
+#ifndef SINKONCE_CONN_H
+#define SINKONCE_CONN_H
+
+#include <event2/event.h>
+#include "request.h"
+
+struct conn;
+
+/* Who works on the requests: the data port or the admin port. */
+struct conn_service {
+    void *context;
+    size_t head_bytes_max;
+    uint64_t body_bytes_max;
+    uint64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms, write_timeout_ms;
+    bool is_draining;                       /* replies say Connection: close, idle connections are closed */
+    /* A whole request.  REQUEST is moved in: the service frees it.  Answered by one conn_reply(), perhaps from in here. */
+    void (*on_request)(void *context, struct conn *conn, struct request **request);
+    /* The connection is about to be freed while its request is unanswered: forget CONN. */
+    void (*on_gone)(void *context, struct conn *conn, void *exchange);
+    /* A request ended before it was whole: already answered.  For counters and logs. */
+    void (*on_refused)(void *context, const char *peer, enum finish why);
+    void (*on_closed)(void *context, struct conn *conn);   /* the last word of a connection */
+};
+
+/* What goes back.  Everything is copied or taken before conn_reply() returns. */
+struct reply {
+    int status;
+    const struct http1_field *fields;       /* borrowed; without Content-Length, Connection, Date and hop-by-hop */
+    size_t field_count;
+    struct slice body;                      /* borrowed, unless BODY_OWNED */
+    char *body_owned;                       /* taken (free() later) when not NULL; BODY then is it */
+    bool is_body_left_out;                  /* answer to HEAD, 204, 304 */
+    bool has_length;                        /* with is_body_left_out: say Content-Length LENGTH all the same */
+    uint64_t length;
+    bool is_closing;                        /* Connection: close, whatever the request said */
+    bool has_date;                          /* fields hold one */
+};
+
+/* FD is taken, closed on failure.  False: no memory. */
+MUST_CHECK bool conn_new(struct event_base *base, int fd, struct conn_service *service, const char *peer,
+                         bool is_trusted_peer);
+/* The exchange that works on the present request, for on_gone(); NULL: none. */
+void conn_exchange_set(struct conn *conn, void *exchange);
+void conn_reply(struct conn *conn, const struct reply *reply);
+/* Close every connection of SERVICE that is idle, the others after their reply. */
+void conn_drain_all(struct conn_service *service);
+/* Standard words for a status, "" when there are none. */
+const char *http_reason(int status);
+
+#endif

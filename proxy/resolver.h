@@ -1,0 +1,34 @@
+/*
+ * resolver.h - name look-ups on a thread of their own, because libcurl's would stop a loop.
+ *
+ * Keeps each answer for RESOLVER_TTL; a look-up that is asked for meanwhile joins the running one.
+ */
+#ifndef SINKONCE_RESOLVER_H
+#define SINKONCE_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "slice.h"
+
+struct resolver;
+
+enum { RESOLVER_TTL_MS = 30000, RESOLVER_ADDRESSES_BYTES_MAX = 512 };
+
+/* One question.  The caller's memory, lent until done(), which runs on the resolver's thread and only posts on. */
+struct lookup {
+    const char *host;                              /* borrowed */
+    void (*done)(struct lookup *lookup);
+    void *owner;
+    bool is_found;
+    char addresses[RESOLVER_ADDRESSES_BYTES_MAX];  /* "127.0.0.1,[::1]" for CURLOPT_RESOLVE */
+    char detail[96];
+    struct lookup *next;                           /* the resolver's */
+};
+
+MUST_CHECK struct resolver *resolver_new(void);    /* [main] NULL: no memory, no thread */
+void resolver_free(struct resolver *resolver);     /* [main] once no loop runs; does not wait for a silent server */
+/* [any] A literal address, or an answer that is still fresh, is given at once: true, and done() is not called. */
+bool resolver_ask(struct resolver *resolver, struct lookup *lookup);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * upstream.h - requests to the target: libcurl's multi interface on a loop's event base.
+ *
+ *     upstream_send(flight) --> queue (own in-flight limit) --> prereq guard --> target
+ *                           <-- flight->done() in a later turn of the loop, exactly once
+ *
+ * The only file pair that names libcurl.  It decides nothing: outcome.h classifies what was seen.
+ * Threads: [loop] throughout, but for upstream_global_init().
+ */
+#ifndef SINKONCE_UPSTREAM_H
+#define SINKONCE_UPSTREAM_H
+
+#include <event2/event.h>
+#include "http1.h"
+#include "outcome.h"
+#include "settings.h"
+
+struct upstream;
+struct resolver;
+
+/* Why an attempt ended without a whole answer; NONE: it did not. */
+enum attempt_error {
+    ATTEMPT_ERROR_NONE,
+    ATTEMPT_ERROR_DNS,
+    ATTEMPT_ERROR_CONNECT,
+    ATTEMPT_ERROR_TLS,
+    ATTEMPT_ERROR_QUEUE,     /* no connection became free in time */
+    ATTEMPT_ERROR_TIMEOUT,
+    ATTEMPT_ERROR_CLOSED,    /* closed or reset */
+    ATTEMPT_ERROR_GUARD,     /* the library wanted to send it again and was stopped */
+    ATTEMPT_ERROR_PROTOCOL,  /* not an HTTP answer, or its framing contradicts itself */
+    ATTEMPT_ERROR_TOO_LARGE, /* the body is above the setting; the head was complete */
+};
+
+/* One request to the target and its answer.  The caller's memory, lent from upstream_send() until done(). */
+struct flight {
+    struct slice method;            /* borrowed; validated token */
+    struct slice target;            /* borrowed; origin form, appended to the base path of the setting */
+    const struct http1_field *fields; /* borrowed: what is passed on, in order, hop-by-hop and Host already left out */
+    size_t field_count;
+    struct slice host;              /* borrowed: Host to send; empty: the target's own authority */
+    const struct slice *parts;      /* borrowed: the body in pieces */
+    size_t part_count;
+    size_t body_bytes;
+    bool has_body;                  /* false: neither body nor Content-Length is sent */
+    bool is_head_request;
+    bool is_stopped;                /* may be set at any time before the prereq: then NOT_SENT */
+    void (*done)(struct flight *flight);
+    /* results, valid from done() on; owned by the flight until flight_deinit() */
+    struct attempt attempt;
+    enum attempt_class attempt_class;
+    enum attempt_error error;
+    char detail[96];                /* words of the library or ours, for logs and the doubt */
+    char *head_bytes;               /* owned: the final head as it came, for response's slices */
+    struct http1_response response; /* only with ATTEMPT_KNOWN */
+    char *answer;                   /* owned: body as received, transfer coding removed */
+    size_t answer_bytes;
+    bool is_answer_damaged;         /* the body ended early, or is above the limit */
+    uint64_t queued_ns, sent_ns, ended_ns; /* monotonic; sent_ns 0: never */
+    /* upstream's */
+    struct upstream *upstream;
+    void *transfer;
+    struct flight *next;
+};
+
+void upstream_global_init(void);                                  /* [main] once, before threads */
+/* RESOLVER is shared by all loops and outlives them. */
+MUST_CHECK struct upstream *upstream_new(struct event_base *base, const struct settings *settings,
+                                         struct resolver *resolver, unsigned connections_max);
+/* Ends what is still running: no done() is called any more. */
+void upstream_free(struct upstream *upstream);
+void upstream_send(struct upstream *upstream, struct flight *flight);
+void flight_deinit(struct flight *flight);
+const char *attempt_error_name(enum attempt_error error);
+
+#endif
