@@ -1,8 +1,10 @@
 /*
  * log.h - one line per event on stderr: JSON, or text on a terminal.
  *
- * Bodies, keys and secrets are never passed in.  The same event is written at most once per 10 s for each SUBJECT
- * when log_event_limited() is used; the next line then says how many were suppressed.
+ * Bodies, keys and secrets are never passed in.  Any bytes may be: control bytes are escaped, what is not UTF-8
+ * becomes U+FFFD, and a line is at most 4 KiB, cut where it would be longer ("cut":true), so that lines of several
+ * threads never mix.  log_event_limited() writes the same event at most once per 10 s; the next line then says in
+ * "suppressed" how many were held back.
  */
 #ifndef SINKONCE_LOG_H
 #define SINKONCE_LOG_H
@@ -40,7 +42,7 @@ bool log_is_on(enum log_level level);                             /* [any] */
 /* [any] EVENT is a dotted name such as "server.ready"; MESSAGE a sentence. */
 void log_event(enum log_level level, const char *event, const char *message, const struct log_field fields[],
                size_t field_count);
-/* [any] The same, but at most once per 10 s and event. */
+/* [any] The same, but at most once per 10 s and EVENT, which must be a string constant. */
 void log_event_limited(enum log_level level, const char *event, const char *message, const struct log_field fields[],
                        size_t field_count);
 #define LOG_EVENT(level, event, message, ...)                                                                        \
