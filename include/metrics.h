@@ -17,7 +17,7 @@ enum counter {
 };
 
 enum gauge {
-#define GAUGE(NAME, metric, words) GAUGE_##NAME,
+#define GAUGE(NAME, metric, per_unit, words) GAUGE_##NAME,
 #include "tbl/counters.h"
     GAUGE_COUNT
 };

@@ -2,13 +2,15 @@
  * counters.h - every counter, gauge and histogram of the program: the single source.
  *
  * COUNTER(NAME, metric without the prefix sinkonce_, labels or "", words for HELP)
+ * GAUGE(NAME, metric, how many of what is counted inside make one of what is exported, words)
+ * HISTOGRAM(NAME, metric, unit: seconds or records (metrics.c), words)
  * Rows of one metric stand together; all are exported from the start with 0.
  */
 #ifndef COUNTER
 #define COUNTER(NAME, metric, labels, words)
 #endif
 #ifndef GAUGE
-#define GAUGE(NAME, metric, words)
+#define GAUGE(NAME, metric, per_unit, words)
 #endif
 #ifndef HISTOGRAM
 #define HISTOGRAM(NAME, metric, unit, words)
@@ -50,10 +52,10 @@ COUNTER(TARGET_ERROR_GUARD, "target_errors_total", "cause=\"second_send_stopped\
 COUNTER(TARGET_ERROR_PROTOCOL, "target_errors_total", "cause=\"protocol\"", "")
 COUNTER(TARGET_ERROR_QUEUE, "target_errors_total", "cause=\"queue\"", "")
 
-GAUGE(REQUESTS_IN_FLIGHT, "http_requests_in_flight", "Requests that are not answered yet.")
-GAUGE(CONNECTIONS, "http_connections", "Open connections of connectors.")
-GAUGE(TARGET_IN_FLIGHT, "target_requests_in_flight", "Requests that the target has not answered yet.")
-GAUGE(TARGET_LAST_SUCCESS_MS, "target_last_success_timestamp_ms", "Unix time of the last 2xx of the target, in milliseconds inside; exported in seconds.")
+GAUGE(REQUESTS_IN_FLIGHT, "http_requests_in_flight", 1, "Requests that are not answered yet.")
+GAUGE(CONNECTIONS, "http_connections", 1, "Open connections of connectors.")
+GAUGE(TARGET_IN_FLIGHT, "target_requests_in_flight", 1, "Requests that the target has not answered yet.")
+GAUGE(TARGET_LAST_SUCCESS_MS, "target_last_success_timestamp_seconds", 1000, "Unix time of the last 2xx of the target; 0: none since the start.")
 
 HISTOGRAM(REQUEST_DURATION, "http_request_duration_seconds", seconds, "From the whole request to the whole answer.")
 HISTOGRAM(OVERHEAD_DURATION, "overhead_duration_seconds", seconds, "The same without the target's time.")

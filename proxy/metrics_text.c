@@ -1,0 +1,268 @@
+/*
+ * metrics_text.c - writes all metrics as Prometheus text: the table's rows, the ledger's figures, the process.
+ *
+ * Nothing is counted here.  Rows of the table that share a metric's name stand together and get one HELP and TYPE.
+ * Source: Prometheus' page "Exposition formats", text-based format 0.0.4.
+ */
+#include "metrics_text.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "http1.h"
+#include "metrics.h"
+#include "metrics_process.h"
+
+_Static_assert((int)HTTP1_METHOD_COUNT <= (int)METRICS_METHODS_MAX, "a method has no cells");
+
+static const char *const method_names[HTTP1_METHOD_COUNT] = {
+    [HTTP1_GET] = "GET",       [HTTP1_HEAD] = "HEAD",       [HTTP1_POST] = "POST",   [HTTP1_PUT] = "PUT",
+    [HTTP1_DELETE] = "DELETE", [HTTP1_OPTIONS] = "OPTIONS", [HTTP1_PATCH] = "PATCH",
+};
+
+static const struct counter_row {
+    const char *metric, *labels, *words;
+} counter_rows[COUNTER_COUNT] = {
+#define COUNTER(NAME, metric, labels, words) [COUNTER_##NAME] = { metric, labels, words },
+#include "tbl/counters.h"
+};
+
+static const struct gauge_row {
+    const char *metric;
+    int64_t per_unit;
+    const char *words;
+} gauge_rows[GAUGE_COUNT] = {
+#define GAUGE(NAME, metric, per_unit, words) [GAUGE_##NAME] = { metric, per_unit, words },
+#include "tbl/counters.h"
+};
+
+static const struct histogram_row {
+    const char *metric, *words;
+} histogram_rows[HISTOGRAM_COUNT] = {
+#define HISTOGRAM(NAME, metric, unit, words) [HISTOGRAM_##NAME] = { metric, words },
+#include "tbl/counters.h"
+};
+
+static void head_write(FILE *out, const char *metric, const char *type, const char *words)
+{
+    fprintf(out, "# HELP sinkonce_%s %s\n# TYPE sinkonce_%s %s\n", metric, words, metric, type);
+}
+
+/* COUNT / PER_UNIT without the rounding of a double, which would make a long-lived counter go backwards. */
+static void fraction_write(FILE *out, uint64_t count, uint64_t per_unit)
+{
+    int digits = 0;
+    for (uint64_t left = per_unit; left > 1; left /= 10)
+        digits++;
+    fprintf(out, "%" PRIu64, count / per_unit);
+    if (digits > 0)
+        fprintf(out, ".%0*" PRIu64, digits, count % per_unit);
+}
+
+static void counters_write(FILE *out)
+{
+    const char *metric = "";
+    for (enum counter counter = 0; counter < COUNTER_COUNT; counter++) {
+        const struct counter_row *row = &counter_rows[counter];
+        bool is_labelled = row->labels[0] != '\0';
+        if (strcmp(metric, row->metric) != 0)
+            head_write(out, row->metric, "counter", row->words);
+        metric = row->metric;
+        fprintf(out, "sinkonce_%s%s%s%s %" PRIu64 "\n", metric, is_labelled ? "{" : "", row->labels,
+                is_labelled ? "}" : "", metrics_counter(counter));
+    }
+}
+
+static void gauges_write(FILE *out)
+{
+    for (enum gauge gauge = 0; gauge < GAUGE_COUNT; gauge++) {
+        const struct gauge_row *row = &gauge_rows[gauge];
+        int64_t value = metrics_gauge(gauge);
+        head_write(out, row->metric, "gauge", row->words);
+        fprintf(out, "sinkonce_%s %s", row->metric, value < 0 ? "-" : "");
+        fraction_write(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, (uint64_t)row->per_unit);
+        fputc('\n', out);
+    }
+}
+
+static void histogram_write(FILE *out, enum histogram histogram)
+{
+    const struct histogram_row *row = &histogram_rows[histogram];
+    const struct histogram_unit *unit = metrics_histogram_unit(histogram);
+    struct histogram_reading reading;
+    uint64_t count = 0;
+    metrics_histogram_get(histogram, &reading);
+    head_write(out, row->metric, "histogram", row->words);
+    for (size_t i = 0; i < unit->bound_count; i++) {
+        count += reading.buckets[i];
+        fprintf(out, "sinkonce_%s_bucket{le=\"%g\"} %" PRIu64 "\n", row->metric,
+                (double)unit->bounds[i] / (double)unit->per_unit, count);
+    }
+    fprintf(out, "sinkonce_%s_bucket{le=\"+Inf\"} %" PRIu64 "\nsinkonce_%s_sum ", row->metric, reading.count,
+            row->metric);
+    fraction_write(out, reading.sum, unit->per_unit);
+    fprintf(out, "\nsinkonce_%s_count %" PRIu64 "\n", row->metric, reading.count);
+}
+
+/* Codes come from the target or are ours: only what has been seen is written, and what everybody alerts on. */
+static bool is_always_written(int code)
+{
+    return code == 200 || code == 500 || code == 503;
+}
+
+static void requests_write(FILE *out)
+{
+    head_write(out, "http_requests_total", "counter", "Requests of connectors that were answered.");
+    for (int method = 0; method < HTTP1_METHOD_COUNT; method++) {
+        for (int code = METRICS_CODE_MIN; code <= METRICS_CODE_MAX; code++) {
+            uint64_t count = metrics_request_count(method, code);
+            if (count > 0 || is_always_written(code))
+                fprintf(out, "sinkonce_http_requests_total{method=\"%s\",code=\"%d\"} %" PRIu64 "\n",
+                        method_names[method], code, count);
+        }
+    }
+}
+
+static void target_responses_write(FILE *out)
+{
+    head_write(out, "target_responses_total", "counter", "Whole answers of the target, by status.");
+    for (int code = METRICS_CODE_MIN; code <= METRICS_CODE_MAX; code++) {
+        uint64_t count = metrics_target_response_count(code);
+        if (count > 0 || is_always_written(code))
+            fprintf(out, "sinkonce_target_responses_total{code=\"%d\"} %" PRIu64 "\n", code, count);
+    }
+}
+
+static void value_write(FILE *out, const char *metric, const char *type, const char *words, uint64_t value)
+{
+    head_write(out, metric, type, words);
+    fprintf(out, "sinkonce_%s %" PRIu64 "\n", metric, value);
+}
+
+static void time_write(FILE *out, const char *metric, const char *words, uint64_t time_ms)
+{
+    head_write(out, metric, "gauge", words);
+    fprintf(out, "sinkonce_%s ", metric);
+    fraction_write(out, time_ms, 1000);
+    fputc('\n', out);
+}
+
+static void ledger_write(FILE *out, const struct store_figures *figures)
+{
+    value_write(out, "ledger_used_bytes", "gauge", "Disk that the ledger uses.", figures->used_bytes);
+    value_write(out, "ledger_max_bytes", "gauge", "Disk that the ledger may use; claims stop at 85 % of it.",
+                figures->max_bytes);
+    time_write(out, "ledger_created_timestamp_seconds", "Unix time of the ledger's creation.",
+               figures->created_ms);
+    value_write(out, "ledger_boots_total", "counter", "How often the ledger has been opened for serving.",
+                figures->boot_count);
+    value_write(out, "ledger_commits_total", "counter", "Transactions that are on disk.",
+                figures->commit_count);
+    head_write(out, "ledger_commit_duration_seconds", "summary", "Time of a commit, disk included.");
+    fputs("sinkonce_ledger_commit_duration_seconds_sum ", out);
+    fraction_write(out, figures->commit_seconds_sum_ns, 1000000000);
+    fprintf(out, "\nsinkonce_ledger_commit_duration_seconds_count %" PRIu64 "\n", figures->commit_count);
+    head_write(out, "ledger_commit_records", "summary", "Records claimed or settled by a commit.");
+    fprintf(out,
+            "sinkonce_ledger_commit_records_sum %" PRIu64 "\n"
+            "sinkonce_ledger_commit_records_count %" PRIu64 "\n",
+            figures->commit_record_count, figures->commit_count);
+    value_write(out, "ledger_intervals", "gauge", "Intervals that the applied offsets are kept as.",
+                figures->interval_count);
+    head_write(out, "ledger_errors_total", "counter", "Failures of the disk or the database.");
+    fprintf(out, "sinkonce_ledger_errors_total{op=\"commit\"} %" PRIu64 "\n", figures->error_count);
+    value_write(out, "ledger_full", "gauge", "1 while nothing new is claimed for want of room.",
+                figures->is_full);
+    value_write(out, "ledger_failing", "gauge", "1 while the disk fails and nothing is sent.",
+                figures->is_failing);
+}
+
+static void doubts_write(FILE *out, const struct store_figures *figures)
+{
+    value_write(out, "in_doubt_records", "gauge", "Records of which nobody knows whether they were applied.",
+                figures->in_doubt_records);
+    time_write(out, "in_doubt_oldest_timestamp_seconds", "Since when the oldest doubt stands; 0: none.",
+               figures->in_doubt_oldest_ms);
+    head_write(out, "in_doubt_total", "counter", "Records that became in doubt, by cause.");
+    for (enum doubt_cause cause = 0; cause < DOUBT_COUNT; cause++)
+        fprintf(out, "sinkonce_in_doubt_total{cause=\"%s\"} %" PRIu64 "\n", doubt_cause_name(cause),
+                figures->doubts_by_cause[cause]);
+    head_write(out, "in_doubt_resolved_total", "counter", "Records that left doubt, by what decided.");
+    fprintf(out,
+            "sinkonce_in_doubt_resolved_total{resolution=\"applied\"} %" PRIu64 "\n"
+            "sinkonce_in_doubt_resolved_total{resolution=\"not-applied\"} %" PRIu64 "\n"
+            "sinkonce_in_doubt_resolved_total{resolution=\"retry\"} %" PRIu64 "\n"
+            "sinkonce_in_doubt_resolved_total{resolution=\"assume-applied\"} %" PRIu64 "\n",
+            figures->resolved_applied, figures->resolved_not_applied, figures->resolved_retry,
+            figures->resolved_assumed);
+    value_write(out, "conflicts", "gauge", "Partitions or records that wait for a decision about identity.",
+                figures->conflict_count);
+    value_write(out, "first_sight_total", "counter", "Partitions first seen at an offset above 0.",
+                figures->first_sight_count);
+    value_write(out, "below_window_records_total", "counter",
+                "Records never seen that lay below the window and count as applied.",
+                figures->below_window_count);
+}
+
+/* The names are those of Prometheus' own client libraries. */
+static void process_write(FILE *out)
+{
+    struct process_figures figures;
+    process_figures_get(&figures);
+    fputs("# HELP process_cpu_seconds_total User and system time.\n"
+          "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total ",
+          out);
+    fraction_write(out, figures.cpu_ns, 1000000000);
+    fprintf(out,
+            "\n# HELP process_resident_memory_bytes Memory in RAM.\n"
+            "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes %" PRIu64 "\n"
+            "# HELP process_virtual_memory_bytes Address space.\n"
+            "# TYPE process_virtual_memory_bytes gauge\nprocess_virtual_memory_bytes %" PRIu64 "\n"
+            "# HELP process_open_fds Open file descriptors.\n"
+            "# TYPE process_open_fds gauge\nprocess_open_fds %" PRIu64 "\n"
+            "# HELP process_max_fds Limit of open file descriptors.\n"
+            "# TYPE process_max_fds gauge\nprocess_max_fds %" PRIu64 "\n"
+            "# HELP process_start_time_seconds Unix time of the start.\n"
+            "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %.2f\n",
+            figures.resident_bytes, figures.virtual_bytes, figures.open_fds, figures.max_fds,
+            figures.start_seconds);
+}
+
+static void program_write(FILE *out, const struct settings *settings)
+{
+    static const char *const modes[] = {
+        [MODE_ENFORCE] = "enforce", [MODE_OBSERVE] = "observe", [MODE_OFF] = "off"
+    };
+    head_write(out, "build_info", "gauge", "Always 1; the version stands in the label.");
+    fputs("sinkonce_build_info{version=\"" SINKONCE_VERSION "\"} 1\n", out);
+    head_write(out, "mode", "gauge", "1 for the mode that is on.");
+    for (size_t mode = 0; mode < sizeof modes / sizeof modes[0]; mode++)
+        fprintf(out, "sinkonce_mode{mode=\"%s\"} %d\n", modes[mode], (size_t)settings->mode == mode);
+}
+
+char *metrics_text(const struct store *store, const struct settings *settings, size_t *ret_bytes)
+{
+    char *text = NULL;
+    struct store_figures figures;
+    assert(store != NULL);
+    store_figures_get(store, &figures);
+    FILE *out = open_memstream(&text, ret_bytes);
+    if (out == NULL)
+        return NULL;
+    counters_write(out);
+    requests_write(out);
+    target_responses_write(out);
+    gauges_write(out);
+    for (enum histogram histogram = 0; histogram < HISTOGRAM_COUNT; histogram++)
+        histogram_write(out, histogram);
+    doubts_write(out, &figures);
+    ledger_write(out, &figures);
+    process_write(out);
+    program_write(out, settings);
+    bool is_whole = ferror(out) == 0;
+    if (fclose(out) != 0 || !is_whole) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
