@@ -16,6 +16,8 @@
 
 struct conn;
 
+enum { CONN_FIELDS_MAX = HTTP1_FIELDS_MAX + 8 };
+
 /* Who works on the requests: the data port or the admin port. */
 struct conn_service {
     void *context;
@@ -23,13 +25,17 @@ struct conn_service {
     uint64_t body_bytes_max;
     uint64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms, write_timeout_ms;
     bool is_draining;                       /* replies say Connection: close, idle connections are closed */
+    struct conn *first;                     /* conn.c's: all open connections */
+    size_t conn_count;                      /* conn.c's */
     /* A whole request.  REQUEST is moved in: the service frees it.  Answered by one conn_reply(), perhaps from in here. */
     void (*on_request)(void *context, struct conn *conn, struct request **request);
     /* The connection is about to be freed while its request is unanswered: forget CONN. */
-    void (*on_gone)(void *context, struct conn *conn, void *exchange);
+    void (*on_gone)(void *context, void *exchange);
     /* A request ended before it was whole: already answered.  For counters and logs. */
     void (*on_refused)(void *context, const char *peer, enum finish why);
-    void (*on_closed)(void *context, struct conn *conn);   /* the last word of a connection */
+    /* The connector left in the middle of its request, or of our answer. */
+    void (*on_abort)(void *context, const char *peer, bool is_reading);
+    void (*on_closed)(void *context);   /* the last word of a connection */
 };
 
 /* What goes back.  Everything is copied or taken before conn_reply() returns. */
@@ -52,8 +58,13 @@ MUST_CHECK bool conn_new(struct event_base *base, int fd, struct conn_service *s
 /* The exchange that works on the present request, for on_gone(); NULL: none. */
 void conn_exchange_set(struct conn *conn, void *exchange);
 void conn_reply(struct conn *conn, const struct reply *reply);
-/* Close every connection of SERVICE that is idle, the others after their reply. */
+/* Close what is past its deadline; to be called a few times a second. */
+void conn_sweep(struct conn_service *service, uint64_t now_ns);
+/* From now on: close every connection of SERVICE that is idle, the others after their reply. */
 void conn_drain_all(struct conn_service *service);
+/* Free all, whatever they are doing; on_gone() is told of unanswered requests. */
+void conn_free_all(struct conn_service *service);
+void request_free(struct request *request); /* NULL is fine */
 /* Standard words for a status, "" when there are none. */
 const char *http_reason(int status);
 
