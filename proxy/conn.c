@@ -1,0 +1,710 @@
+/*
+ * conn.c - connections on bufferevents; the only file that names them.
+ *
+ *   state       left when                        what is true meanwhile
+ *   IDLE        the first byte arrives           nothing of a request is here
+ *   HEAD        the empty line is here           bytes of a head are in the input
+ *   BODY        the body is whole                REQUEST holds the head and what came of the body
+ *   WORKING     conn_reply()                     the service has the request
+ *   WRITING     the reply has left               nothing is read
+ *   LINGERING   the peer closed, or time is up   the last reply has left, what still comes is thrown away
+ *
+ * One sweep a few times a second enforces the deadlines: a timer per connection and phase would cost more than it
+ * tells.  While WORKING at most READ_AHEAD_BYTES of the next requests are taken in.
+ */
+#include "conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+enum {
+    READ_AHEAD_BYTES = 64 * 1024,
+    BODY_ROOM_FIRST = 64 * 1024,      /* a Content-Length is not trusted further than this at first */
+    DIRECT_READ_MAX = 1024 * 1024,    /* fairness: how much of one body is read in one turn */
+    LINGER_MS = 2000,                 /* RFC 9112, 9.6: long enough for the peer to read the last reply */
+    LINGER_BYTES_MAX = 1024 * 1024,
+};
+
+enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BODY, CONN_WORKING, CONN_WRITING, CONN_LINGERING, CONN_STATES };
+
+#define BIT(state) (1u << CONN_##state)
+static const unsigned may_become[CONN_STATES] = {
+    [CONN_IDLE] = BIT(HEAD) | BIT(LINGERING),
+    [CONN_HEAD] = BIT(BODY) | BIT(WRITING) | BIT(IDLE),
+    [CONN_BODY] = BIT(WORKING) | BIT(WRITING),
+    [CONN_WORKING] = BIT(WRITING),
+    [CONN_WRITING] = BIT(IDLE) | BIT(LINGERING),
+    [CONN_LINGERING] = 0,
+};
+
+struct conn {
+    struct conn_service *service;   /* borrowed */
+    struct conn *next, *previous;   /* the service's list */
+    struct bufferevent *bufferevent;/* owned */
+    struct event *turn;             /* owned: goes on in a turn of its own, never from inside conn_reply() */
+    struct request *request;        /* owned until on_request() */
+    void *exchange;                 /* borrowed: who works on the present request */
+    struct http1_chunks chunks;
+    size_t body_room;
+    uint64_t deadline_ns;           /* of the present state; 0: none */
+    uint64_t lingered_bytes;
+    enum conn_state state;
+    bool is_peer_trusted;
+    bool is_closing;                /* after the present reply */
+    bool is_half_closed;            /* the peer sends nothing more */
+    bool is_advancing;              /* conn_advance() is on the stack */
+    char peer[64];
+};
+
+static void conn_advance(struct conn *conn);
+
+static void deadline_set(struct conn *conn, uint64_t after_ms)
+{
+    conn->deadline_ns = after_ms == 0 ? 0 : clock_monotonic_ns() + after_ms * NS_PER_MS;
+}
+
+static void conn_move(struct conn *conn, enum conn_state next)
+{
+    const struct conn_service *service = conn->service;
+    assert(may_become[conn->state] & (1u << next));
+    conn->state = next;
+    switch (next) {
+    case CONN_IDLE:
+        deadline_set(conn, service->idle_timeout_ms);
+        break;
+    case CONN_HEAD:
+        deadline_set(conn, service->head_timeout_ms);
+        break;
+    case CONN_BODY:
+        deadline_set(conn, service->body_timeout_ms);
+        break;
+    case CONN_WORKING:
+        deadline_set(conn, 0);
+        break;
+    case CONN_WRITING:
+        deadline_set(conn, service->write_timeout_ms);
+        break;
+    case CONN_LINGERING:
+        deadline_set(conn, LINGER_MS);
+        break;
+    case CONN_STATES:
+    default:
+        assert(0);
+    }
+}
+
+void request_free(struct request *request)
+{
+    if (request == NULL)
+        return;
+    free(request->bytes);
+    free(request->body);
+    free(request);
+}
+
+/* The one place that frees a connection. */
+static void conn_free(struct conn *conn)
+{
+    struct conn_service *service = conn->service;
+    if (conn->previous != NULL)
+        conn->previous->next = conn->next;
+    else
+        service->first = conn->next;
+    if (conn->next != NULL)
+        conn->next->previous = conn->previous;
+    service->conn_count--;
+    void *exchange = conn->state == CONN_WORKING ? conn->exchange : NULL;
+    if (conn->turn != NULL)
+        event_free(conn->turn);
+    if (conn->bufferevent != NULL)
+        bufferevent_free(conn->bufferevent);
+    request_free(conn->request);
+    free(conn);
+    if (exchange != NULL)
+        service->on_gone(service->context, exchange);
+    service->on_closed(service->context);
+}
+
+/* The peer is gone, by error or in the middle of something. */
+static void conn_abort(struct conn *conn)
+{
+    if (conn->state == CONN_HEAD || conn->state == CONN_BODY || conn->state == CONN_WRITING)
+        conn->service->on_abort(conn->service->context, conn->peer, conn->state != CONN_WRITING);
+    conn_free(conn);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------- */
+
+static void linger_start(struct conn *conn)
+{
+    conn_move(conn, CONN_LINGERING);
+    shutdown(bufferevent_getfd(conn->bufferevent), SHUT_WR);
+    bufferevent_enable(conn->bufferevent, EV_READ);
+    event_active(conn->turn, EV_TIMEOUT, 0); /* bytes that are already here will not call back again */
+}
+
+/* The reply has left: the next request, or the end. */
+static void reply_written(struct conn *conn)
+{
+    if (conn->is_closing || conn->service->is_draining) {
+        linger_start(conn);
+        return;
+    }
+    conn_move(conn, CONN_IDLE);
+    if (conn->is_half_closed || evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) > 0)
+        event_active(conn->turn, EV_TIMEOUT, 0);
+}
+
+/* Write PARTS, at once as far as the socket takes them; what is left goes through the bufferevent. */
+static bool write_parts(struct conn *conn, struct iovec parts[], int part_count)
+{
+    struct evbuffer *output = bufferevent_get_output(conn->bufferevent);
+    ssize_t written = 0;
+    if (evbuffer_get_length(output) == 0) {
+        struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)part_count };
+        written = sendmsg(bufferevent_getfd(conn->bufferevent), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (written < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+    }
+    size_t skip = written < 0 ? 0 : (size_t)written;
+    for (int i = 0; i < part_count; i++) {
+        if (skip >= parts[i].iov_len) {
+            skip -= parts[i].iov_len;
+            continue;
+        }
+        if (evbuffer_add(output, (char *)parts[i].iov_base + skip, parts[i].iov_len - skip) != 0)
+            return false;
+        skip = 0;
+    }
+    if (evbuffer_get_length(output) > 0)
+        bufferevent_enable(conn->bufferevent, EV_WRITE);
+    return true;
+}
+
+/* "Date: ..." of this second (RFC 9110, 5.6.7); formed once a second and thread. */
+static const char *date_line(void)
+{
+    static _Thread_local time_t second;
+    static _Thread_local char line[48];
+    time_t now = time(NULL);
+    if (now != second) {
+        struct tm parts;
+        gmtime_r(&now, &parts);
+        strftime(line, sizeof line, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+        second = now;
+    }
+    return line;
+}
+
+const char *http_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        { 200, "OK" }, { 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" },
+        { 301, "Moved Permanently" }, { 302, "Found" }, { 304, "Not Modified" }, { 307, "Temporary Redirect" },
+        { 308, "Permanent Redirect" }, { 400, "Bad Request" }, { 401, "Unauthorized" }, { 403, "Forbidden" },
+        { 404, "Not Found" }, { 405, "Method Not Allowed" }, { 408, "Request Timeout" }, { 409, "Conflict" },
+        { 410, "Gone" }, { 411, "Length Required" }, { 412, "Precondition Failed" }, { 413, "Content Too Large" },
+        { 414, "URI Too Long" }, { 415, "Unsupported Media Type" }, { 417, "Expectation Failed" },
+        { 422, "Unprocessable Content" }, { 429, "Too Many Requests" }, { 431, "Request Header Fields Too Large" },
+        { 500, "Internal Server Error" }, { 501, "Not Implemented" }, { 502, "Bad Gateway" },
+        { 503, "Service Unavailable" }, { 504, "Gateway Timeout" }, { 505, "HTTP Version Not Supported" },
+        { 508, "Loop Detected" },
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    }
+    return "";
+}
+
+static char *append(char *to, struct slice bytes)
+{
+    if (bytes.byte_count > 0)
+        memcpy(to, bytes.at, bytes.byte_count);
+    return to + bytes.byte_count;
+}
+
+static char *append_text(char *to, const char *text)
+{
+    return append(to, slice_of_text(text));
+}
+
+static bool reply_has_body(const struct reply *reply)
+{
+    return !reply->is_body_left_out && reply->status >= 200 && reply->status != 204 && reply->status != 304;
+}
+
+static char *append_framing(char *to, const struct reply *reply, bool is_closing)
+{
+    char number[32];
+    bool is_told = reply_has_body(reply) || (reply->has_length && reply->status != 204);
+    if (is_told) {
+        uint64_t length = reply_has_body(reply) ? reply->body.byte_count : reply->length;
+        snprintf(number, sizeof number, "%llu", (unsigned long long)length);
+        to = append_text(append_text(append_text(to, "Content-Length: "), number), "\r\n");
+    }
+    if (is_closing)
+        to = append_text(to, "Connection: close\r\n");
+    return append_text(to, "\r\n");
+}
+
+/* The head of REPLY in one allocation; NULL: no memory. */
+static char *reply_head(const struct reply *reply, bool is_closing, size_t *ret_bytes)
+{
+    enum { FIXED_BYTES = 256 }; /* status line, Date, Content-Length, Connection and the empty line */
+    size_t room = FIXED_BYTES;
+    for (size_t i = 0; i < reply->field_count; i++)
+        room += reply->fields[i].name.byte_count + reply->fields[i].value.byte_count + 4;
+    char *head = malloc(room);
+    if (head == NULL)
+        return NULL;
+    char *to = head + snprintf(head, FIXED_BYTES, "HTTP/1.1 %d %s\r\n", reply->status, http_reason(reply->status));
+    if (!reply->has_date)
+        to = append_text(to, date_line());
+    for (size_t i = 0; i < reply->field_count; i++) {
+        to = append_text(append(to, reply->fields[i].name), ": ");
+        to = append_text(append(to, reply->fields[i].value), "\r\n");
+    }
+    to = append_framing(to, reply, is_closing);
+    *ret_bytes = (size_t)(to - head);
+    return head;
+}
+
+void conn_exchange_set(struct conn *conn, void *exchange)
+{
+    conn->exchange = exchange;
+}
+
+/* WORKING, or a state in which a request is refused, to WRITING and further. */
+static void reply_send(struct conn *conn, const struct reply *reply)
+{
+    conn->is_closing = conn->is_closing || reply->is_closing || conn->service->is_draining;
+    conn->exchange = NULL;
+    conn_move(conn, CONN_WRITING);
+    size_t head_bytes = 0;
+    char *head = reply_head(reply, conn->is_closing, &head_bytes);
+    bool is_written = false;
+    if (head != NULL) {
+        struct iovec parts[2] = { { head, head_bytes }, { NULL, 0 } };
+        int part_count = 1;
+        if (reply_has_body(reply) && reply->body.byte_count > 0) {
+            parts[1].iov_base = (void *)(uintptr_t)reply->body.at;
+            parts[1].iov_len = reply->body.byte_count;
+            part_count = 2;
+        }
+        is_written = write_parts(conn, parts, part_count);
+    }
+    free(head);
+    free(reply->body_owned);
+    if (!is_written) { /* the socket is broken or memory is short: in a turn of its own, the caller holds CONN */
+        conn->deadline_ns = 1;
+        return;
+    }
+    if (evbuffer_get_length(bufferevent_get_output(conn->bufferevent)) == 0)
+        reply_written(conn);
+}
+
+void conn_reply(struct conn *conn, const struct reply *reply)
+{
+    assert(conn->state == CONN_WORKING);
+    reply_send(conn, reply);
+}
+
+/* Answer WHY and close: the bytes after it cannot be trusted to be a request. */
+static void refuse(struct conn *conn, enum finish why)
+{
+    char body[256];
+    const struct finish_row *row = &finish_rows[why];
+    int bytes = snprintf(body, sizeof body, "{\"error\":\"%s\",\"detail\":\"%s\"}\n", row->label, row->words);
+    struct http1_field fields[2] = { { slice_of_text("Content-Type"), slice_of_text("application/json") },
+                                     { slice_of_text("Allow"),
+                                       slice_of_text("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH") } };
+    struct reply reply = { .status = row->status,
+                           .fields = fields,
+                           .field_count = why == FINISH_METHOD_REFUSED ? 2 : 1,
+                           .body = slice_of(body, (size_t)bytes),
+                           .is_closing = true };
+    request_free(conn->request);
+    conn->request = NULL;
+    conn->service->on_refused(conn->service->context, conn->peer, why);
+    reply_send(conn, &reply);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------- */
+
+static struct slice moved(struct slice slice, const char *from, char *to)
+{
+    return slice.byte_count == 0 ? slice_of(to, 0) : slice_of(to + (slice.at - from), slice.byte_count);
+}
+
+/* Let the head's slices point into the request's own copy. */
+static void head_move(struct http1_head *head, const char *from, char *to)
+{
+    struct slice *own[] = { &head->method_text, &head->target, &head->path, &head->query, &head->host };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        *own[i] = moved(*own[i], from, to);
+    for (size_t i = 0; i < head->field_count; i++) {
+        head->fields[i].name = moved(head->fields[i].name, from, to);
+        head->fields[i].value = moved(head->fields[i].value, from, to);
+    }
+}
+
+static bool request_begin(struct conn *conn)
+{
+    if (conn->request == NULL) {
+        conn->request = malloc(sizeof *conn->request);
+        if (conn->request == NULL)
+            return false;
+        struct request *request = conn->request;
+        request->bytes = NULL;
+        request->body = NULL;
+        request->byte_count = request->body_bytes = 0;
+        request->started_ns = clock_monotonic_ns();
+        request->is_trusted_peer = conn->is_peer_trusted;
+        memcpy(request->peer, conn->peer, sizeof request->peer);
+    }
+    return true;
+}
+
+static void continue_write(struct conn *conn)
+{
+    static char words[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct iovec part = { words, sizeof words - 1 };
+    if (!write_parts(conn, &part, 1))
+        conn->deadline_ns = 1;
+}
+
+/* True: something happened, go on. */
+static bool read_head(struct conn *conn)
+{
+    const struct conn_service *service = conn->service;
+    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
+    size_t byte_count = evbuffer_get_length(input);
+    if (byte_count > service->head_bytes_max)
+        byte_count = service->head_bytes_max;
+    const char *bytes = (const char *)evbuffer_pullup(input, (ev_ssize_t)byte_count);
+    if (bytes == NULL || !request_begin(conn)) {
+        refuse(conn, FINISH_NO_MEMORY);
+        return true;
+    }
+    enum finish why = FINISH_NONE;
+    struct request *request = conn->request;
+    switch (http1_head(bytes, byte_count, service->head_bytes_max, service->body_bytes_max, &request->head, &why)) {
+    case HTTP1_MORE:
+        return false;
+    case HTTP1_REFUSED:
+        refuse(conn, why);
+        return true;
+    case HTTP1_DONE:
+        break;
+    }
+    request->byte_count = request->head.byte_count;
+    request->bytes = malloc(request->byte_count);
+    if (request->bytes == NULL) {
+        refuse(conn, FINISH_NO_MEMORY);
+        return true;
+    }
+    memcpy(request->bytes, bytes, request->byte_count);
+    head_move(&request->head, bytes, request->bytes);
+    evbuffer_drain(input, request->byte_count);
+    conn->is_closing = !request->head.is_kept_alive;
+    memset(&conn->chunks, 0, sizeof conn->chunks);
+    conn->body_room = 0;
+    conn_move(conn, CONN_BODY);
+    bool is_body_awaited = request->head.framing == HTTP1_CHUNKED || request->head.body_bytes > 0;
+    if (request->head.is_continue_expected && is_body_awaited && evbuffer_get_length(input) == 0)
+        continue_write(conn);
+    return true;
+}
+
+/* Room for MORE bytes behind the body, growing by doubling up to LIMIT. */
+static bool body_grow(struct conn *conn, size_t more, size_t limit)
+{
+    struct request *request = conn->request;
+    size_t wanted = request->body_bytes + more;
+    if (wanted <= conn->body_room)
+        return true;
+    size_t room = conn->body_room == 0 ? BODY_ROOM_FIRST : conn->body_room;
+    while (room < wanted)
+        room *= 2;
+    if (room > limit)
+        room = limit;
+    char *body = realloc(request->body, room);
+    if (body == NULL)
+        return false;
+    request->body = body;
+    conn->body_room = room;
+    return true;
+}
+
+/* What is in the input, then straight from the socket: bufferevents of 2.1 read 4 KiB at a time. */
+static bool read_body_of_length(struct conn *conn)
+{
+    struct request *request = conn->request;
+    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
+    size_t length = (size_t)request->head.body_bytes;
+    size_t budget = DIRECT_READ_MAX;
+    while (request->body_bytes < length) {
+        size_t want = length - request->body_bytes;
+        if (want > BODY_ROOM_FIRST)
+            want = BODY_ROOM_FIRST;
+        if (!body_grow(conn, want, length)) {
+            refuse(conn, FINISH_NO_MEMORY);
+            return true;
+        }
+        want = conn->body_room - request->body_bytes;
+        ssize_t got = evbuffer_get_length(input) > 0
+                          ? evbuffer_remove(input, request->body + request->body_bytes, want)
+                          : recv(bufferevent_getfd(conn->bufferevent), request->body + request->body_bytes, want,
+                                 MSG_DONTWAIT);
+        if (got <= 0) /* EAGAIN, or an end that the bufferevent will report */
+            return false;
+        request->body_bytes += (size_t)got;
+        budget = budget > (size_t)got ? budget - (size_t)got : 0;
+        if (budget == 0)
+            return false; /* the socket is still readable: the next turn goes on */
+    }
+    return true;
+}
+
+/* True: the body is whole, or the request was refused (the state tells). */
+static bool read_body_of_chunks(struct conn *conn)
+{
+    struct request *request = conn->request;
+    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
+    size_t limit = (size_t)conn->service->body_bytes_max;
+    for (;;) {
+        struct evbuffer_iovec piece = { NULL, 0 };
+        if (evbuffer_peek(input, -1, NULL, &piece, 1) < 1)
+            return false;
+        size_t taken = 0;
+        struct slice body = { NULL, 0 };
+        enum finish why = FINISH_NONE;
+        enum http1_status status =
+            http1_chunk(&conn->chunks, piece.iov_base, piece.iov_len, limit, &taken, &body, &why);
+        if (status == HTTP1_REFUSED || !body_grow(conn, body.byte_count, limit < BODY_ROOM_FIRST ? BODY_ROOM_FIRST : limit)) {
+            refuse(conn, status == HTTP1_REFUSED ? why : FINISH_NO_MEMORY);
+            return true;
+        }
+        if (body.byte_count > 0)
+            memcpy(request->body + request->body_bytes, body.at, body.byte_count);
+        request->body_bytes += body.byte_count;
+        evbuffer_drain(input, taken);
+        if (status == HTTP1_DONE)
+            return true;
+        if (taken == 0)
+            return false;
+    }
+}
+
+static bool read_body(struct conn *conn)
+{
+    bool is_over = true;
+    if (conn->request->head.framing == HTTP1_LENGTH)
+        is_over = read_body_of_length(conn);
+    else if (conn->request->head.framing == HTTP1_CHUNKED)
+        is_over = read_body_of_chunks(conn);
+    if (!is_over || conn->state != CONN_BODY)
+        return is_over;
+    conn_move(conn, CONN_WORKING);
+    conn->request->whole_ns = clock_monotonic_ns();
+    struct request *request = conn->request;
+    conn->request = NULL;
+    conn->service->on_request(conn->service->context, conn, &request);
+    assert(request == NULL);
+    return true;
+}
+
+/* Nothing more will come from the peer.  A half close after a whole request is legal: it still gets its answer. */
+static void input_ended(struct conn *conn)
+{
+    switch (conn->state) {
+    case CONN_IDLE:
+    case CONN_LINGERING:
+        conn_free(conn);
+        break;
+    case CONN_HEAD:
+        conn_abort(conn);
+        break;
+    case CONN_BODY: /* shorter than announced: RFC 9112, 8 */
+        refuse(conn, FINISH_BAD_REQUEST);
+        break;
+    case CONN_WORKING:
+    case CONN_WRITING:
+        conn->is_closing = true;
+        break;
+    case CONN_STATES:
+    default:
+        assert(0);
+    }
+}
+
+static void discard(struct conn *conn)
+{
+    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
+    conn->lingered_bytes += evbuffer_get_length(input);
+    evbuffer_drain(input, evbuffer_get_length(input));
+    if (conn->lingered_bytes > LINGER_BYTES_MAX || conn->is_half_closed)
+        conn_free(conn);
+}
+
+/* Go on as far as the bytes that are here allow.  May free CONN. */
+static void conn_advance(struct conn *conn)
+{
+    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
+    if (conn->is_advancing)
+        return;
+    conn->is_advancing = true;
+    bool is_going_on = true;
+    while (is_going_on) {
+        switch (conn->state) {
+        case CONN_IDLE:
+            is_going_on = evbuffer_get_length(input) > 0;
+            if (is_going_on)
+                conn_move(conn, CONN_HEAD);
+            break;
+        case CONN_HEAD:
+            is_going_on = read_head(conn);
+            break;
+        case CONN_BODY:
+            is_going_on = read_body(conn);
+            break;
+        case CONN_WORKING:
+        case CONN_WRITING:
+        case CONN_LINGERING:
+        case CONN_STATES:
+        default:
+            is_going_on = false;
+        }
+    }
+    conn->is_advancing = false;
+    if (conn->state == CONN_LINGERING)
+        discard(conn);
+    else if (conn->is_half_closed)
+        input_ended(conn);
+}
+
+/* ---- what libevent tells ------------------------------------------------------------------------------------- */
+
+static void read_cb(struct bufferevent *bufferevent, void *context)
+{
+    (void)bufferevent;
+    conn_advance(context);
+}
+
+static void turn_cb(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    conn_advance(context);
+}
+
+/* The output is empty. */
+static void write_cb(struct bufferevent *bufferevent, void *context)
+{
+    struct conn *conn = context;
+    bufferevent_disable(bufferevent, EV_WRITE);
+    if (conn->state == CONN_WRITING)
+        reply_written(conn);
+}
+
+static void event_cb(struct bufferevent *bufferevent, short what, void *context)
+{
+    struct conn *conn = context;
+    (void)bufferevent;
+    if (what & BEV_EVENT_ERROR) {
+        conn_abort(conn);
+        return;
+    }
+    if (what & BEV_EVENT_EOF) {
+        conn->is_half_closed = true;
+        conn_advance(conn);
+    }
+}
+
+bool conn_new(struct event_base *base, int fd, struct conn_service *service, const char *peer, bool is_trusted_peer)
+{
+    struct conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL) {
+        close(fd);
+        return false;
+    }
+    conn->bufferevent = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+    conn->turn = event_new(base, -1, 0, turn_cb, conn);
+    if (conn->bufferevent == NULL || conn->turn == NULL) {
+        if (conn->bufferevent == NULL)
+            close(fd);
+        else
+            bufferevent_free(conn->bufferevent);
+        if (conn->turn != NULL)
+            event_free(conn->turn);
+        free(conn);
+        return false;
+    }
+    conn->service = service;
+    conn->is_peer_trusted = is_trusted_peer;
+    snprintf(conn->peer, sizeof conn->peer, "%s", peer);
+    conn->next = service->first;
+    if (service->first != NULL)
+        service->first->previous = conn;
+    service->first = conn;
+    service->conn_count++;
+    deadline_set(conn, service->idle_timeout_ms);
+    bufferevent_setcb(conn->bufferevent, read_cb, write_cb, event_cb, conn);
+    size_t read_ahead = service->head_bytes_max > READ_AHEAD_BYTES ? service->head_bytes_max : READ_AHEAD_BYTES;
+    bufferevent_setwatermark(conn->bufferevent, EV_READ, 0, read_ahead); /* a whole head must fit */
+    bufferevent_disable(conn->bufferevent, EV_WRITE);
+    bufferevent_enable(conn->bufferevent, EV_READ);
+    return true;
+}
+
+/* ---- all of a service ---------------------------------------------------------------------------------------- */
+
+static void deadline_passed(struct conn *conn)
+{
+    bool is_request_late = conn->deadline_ns != 1 && (conn->state == CONN_HEAD || conn->state == CONN_BODY);
+    if (is_request_late)
+        refuse(conn, FINISH_REQUEST_TIMEOUT);
+    else
+        conn_abort(conn);
+}
+
+void conn_sweep(struct conn_service *service, uint64_t now_ns)
+{
+    struct conn *next = NULL;
+    for (struct conn *conn = service->first; conn != NULL; conn = next) {
+        next = conn->next;
+        if (conn->deadline_ns != 0 && conn->deadline_ns <= now_ns)
+            deadline_passed(conn);
+    }
+}
+
+void conn_drain_all(struct conn_service *service)
+{
+    service->is_draining = true;
+    struct conn *next = NULL;
+    for (struct conn *conn = service->first; conn != NULL; conn = next) {
+        next = conn->next;
+        if (conn->state == CONN_IDLE && evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) == 0)
+            linger_start(conn);
+    }
+}
+
+void conn_free_all(struct conn_service *service)
+{
+    while (service->first != NULL)
+        conn_free(service->first);
+}
