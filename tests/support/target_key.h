@@ -1,0 +1,19 @@
+/*
+ * target_key.h - which records a request of the counting target carries.
+ */
+#ifndef TARGET_KEY_H
+#define TARGET_KEY_H
+
+#include "target_request.h"
+
+#define TARGET_KEY_MAX 320 /* a topic of 249 bytes, two numbers, slashes, and some path */
+
+/* Told each record in order: its key ("topic/partition/offset", or the path where no coordinates are found)
+ * and its own bytes. */
+typedef void target_key_fn(void *context, const char *key, struct target_text record);
+
+/* Calls FOUND once per record: the JSON objects of the body that lie in no other object, or else the body as
+ * one record.  x-kafka-* headers name the whole body. */
+void target_keys(const struct target_request *request, target_key_fn *found, void *context);
+
+#endif
