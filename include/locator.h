@@ -6,10 +6,12 @@
 #ifndef SINKONCE_LOCATOR_H
 #define SINKONCE_LOCATOR_H
 
+#include <stdint.h>
 #include "slice.h"
 
 enum locator_kind {
     LOCATOR_HEADER, /* field name, compared without case */
+    LOCATOR_FRAGMENT, /* what follows the last '#' of a header's value; default locators only, never parsed */
     LOCATOR_JSON,   /* RFC 6901 pointer, relative to the record */
     LOCATOR_QUERY,  /* query parameter, percent-decoded */
     LOCATOR_CONST,  /* the value itself */
@@ -20,7 +22,8 @@ enum { LOCATORS_MAX = 8, POINTER_DEPTH_MAX = 16 };
 
 struct locator {
     enum locator_kind kind;
-    char *text;                       /* owned: header name, parameter name, constant; for JSON the pointer as given */
+    char *text;                       /* owned: header name in lower case, parameter name, constant; for JSON the
+                                         pointer as given */
     size_t token_count;               /* JSON: unescaped reference tokens of the pointer */
     char *tokens[POINTER_DEPTH_MAX];  /* owned */
 };
@@ -30,8 +33,9 @@ struct locator_list {
     size_t count;
 };
 
-/* A composite format such as "/t/{topic}/{partition}/{offset}": literals around the three placeholders.  Matching
- * splits from the right, so that a topic may hold the literals' characters. */
+/* A composite format such as "/t/{topic}/{partition}/{offset}": literals around the three placeholders.  The numbers
+ * are split off from the outside, those behind the topic from the right, so that a topic may hold the literals'
+ * characters. */
 struct id_format {
     char *text;                /* owned; NULL when none */
     char *literals[4];         /* owned: before, between and after the placeholders, in the order of the format */
@@ -45,5 +49,14 @@ const char *locator_list_parse(const char *text, bool is_composite, struct locat
 void locator_list_deinit(struct locator_list *list);
 const char *id_format_parse(const char *text, struct id_format *ret);
 void id_format_deinit(struct id_format *format);
+
+/* What a composite value says. */
+struct id_value {
+    struct slice topic; /* into the value; nothing when the format has no topic */
+    int32_t partition;
+    int64_t offset;
+};
+/* False: VALUE does not have the form of FORMAT, or a number is no plain decimal in range.  The topic is not checked. */
+MUST_CHECK bool id_format_match(const struct id_format *format, struct slice value, struct id_value *ret_value);
 
 #endif

@@ -1,2 +1,626 @@
-/* json_scan.c */
-#include "http1.h"
+/*
+ * json_scan.c - see json_scan.h.
+ *
+ * One loop reads value after value; what is open stands on a stack of one byte a level.  Wants are bits of a word: a
+ * container knows which wants lead into it, and where none does, names are only validated.
+ *
+ *     depth 0  {                          levels[0]: entered by a value with 0 tokens
+ *     depth 1    "fields": {              levels[1]: entered by a value with 1 token
+ *     depth 2      "kafka_topic": ...     a value with 2 tokens
+ *
+ * The scanner never builds anything, and never looks at a byte twice but for names that may be wanted.
+ */
+#include "json_scan.h"
+
+#include <assert.h>
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+_Static_assert(JSON_WANTS_MAX <= 64, "wants are bits of one word");
+
+/* A container that is, or holds, something wanted.  Deeper ones need none. */
+struct level {
+    uint64_t inside;    /* wants that lead into it */
+    uint64_t seen;      /* of these, those whose name has stood in it already */
+    uint64_t filter;    /* one bit for each name_hash() of the names wanted in it */
+    uint64_t here;      /* wants that are this container itself */
+    const char *value;  /* its bracket */
+    const char *member; /* its name's quote, or the bracket again */
+    uint64_t index;     /* of the next element, in an array */
+};
+
+struct scan {
+    const char *end;
+    const char *wrong; /* the first byte that is not JSON */
+    struct json_want *wants;
+    size_t want_count;
+    uint64_t of_count[POINTER_DEPTH_MAX + 1]; /* wants by their number of tokens */
+    /* the value that comes next */
+    uint64_t hits;      /* wants whose tokens so far are its path */
+    const char *member; /* where its member begins */
+    bool has_escape;    /* the string read last held a backslash */
+    size_t depth;       /* containers that are open */
+    bool is_object[JSON_DEPTH_MAX];
+    struct level levels[POINTER_DEPTH_MAX + 1];
+};
+
+static const char *refuse(struct scan *scan, const char *at)
+{
+    scan->wrong = at;
+    return NULL;
+}
+
+static inline const char *skip_blank(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+        at++;
+    return at;
+}
+
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const char *skip_digits(const char *at, const char *end)
+{
+    while (at < end && is_digit(*at))
+        at++;
+    return at;
+}
+
+/* ---- strings ------------------------------------------------------------------------------------------------- */
+
+static inline bool is_plain(char c)
+{
+    unsigned char byte = (unsigned char)c;
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+/* The first byte from AT on that is not plain ASCII text.  Eight bytes at a time: a byte's top bit turns on when it is
+ * a control, a quote, a backslash or not ASCII.  A borrow can only spoil bytes behind the first one that is marked. */
+static inline const char *plain_end(const char *at, const char *end)
+{
+    while (end - at >= 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        uint64_t marked =
+            (word | (word - EACH(0x20)) | ((word ^ EACH('"')) - EACH(1)) | ((word ^ EACH('\\')) - EACH(1))) &
+            EACH(0x80);
+        if (marked != 0) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+            return at + __builtin_ctzll(marked) / 8;
+#else
+            break;
+#endif
+        }
+        at += 8;
+    }
+    while (at < end && is_plain(*at))
+        at++;
+    return at;
+}
+
+static inline bool is_between(const char *at, unsigned char low, unsigned char high)
+{
+    return (unsigned char)*at >= low && (unsigned char)*at <= high;
+}
+
+/* Behind one character above ASCII; NULL when it is not well formed.
+ * Source: RFC 3629, 4 (no overlong forms, no surrogates, nothing above U+10FFFF). */
+static const char *utf8_end(const char *at, const char *end)
+{
+    unsigned char lead = (unsigned char)*at;
+    size_t byte_count = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    unsigned char low = 0x80, high = 0xbf;
+    if (lead < 0xc2 || lead > 0xf4 || (size_t)(end - at) < byte_count)
+        return NULL;
+    if (lead == 0xe0)
+        low = 0xa0;
+    else if (lead == 0xed)
+        high = 0x9f;
+    else if (lead == 0xf0)
+        low = 0x90;
+    else if (lead == 0xf4)
+        high = 0x8f;
+    if (!is_between(at + 1, low, high))
+        return NULL;
+    for (size_t i = 2; i < byte_count; i++)
+        if (!is_between(at + i, 0x80, 0xbf))
+            return NULL;
+    return at + byte_count;
+}
+
+/* Four hexadecimal digits from AT on, which must hold so many bytes; -1: they are not. */
+static int32_t hex4(const char *at)
+{
+    int32_t unit = 0;
+    for (size_t i = 0; i < 4; i++) {
+        char c = at[i];
+        int digit = is_digit(c)            ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        unit = unit * 16 + digit;
+    }
+    return unit;
+}
+
+/* One \uXXXX, or two that are a pair of surrogates, at AT.  NULL: neither.  Source: RFC 8259, 7. */
+static const char *unicode_escape_end(const char *at, const char *end, uint32_t *ret_point)
+{
+    int32_t unit = end - at < 6 ? -1 : hex4(at + 2);
+    if (unit < 0 || (unit >= 0xdc00 && unit <= 0xdfff))
+        return NULL;
+    *ret_point = (uint32_t)unit;
+    if (unit < 0xd800 || unit > 0xdbff)
+        return at + 6;
+    int32_t second = end - at < 12 || at[6] != '\\' || at[7] != 'u' ? -1 : hex4(at + 8);
+    if (second < 0xdc00 || second > 0xdfff)
+        return NULL;
+    *ret_point = 0x10000 + (((uint32_t)unit - 0xd800) << 10) + ((uint32_t)second - 0xdc00);
+    return at + 12;
+}
+
+/* Behind the escape at AT, and the code point that it stands for.  NULL: it is none. */
+static const char *escape_end(const char *at, const char *end, uint32_t *ret_point)
+{
+    if (end - at < 2)
+        return NULL;
+    switch (at[1]) {
+    case '"':
+    case '\\':
+    case '/':
+        *ret_point = (uint32_t)at[1];
+        return at + 2;
+    case 'b':
+        *ret_point = '\b';
+        return at + 2;
+    case 'f':
+        *ret_point = '\f';
+        return at + 2;
+    case 'n':
+        *ret_point = '\n';
+        return at + 2;
+    case 'r':
+        *ret_point = '\r';
+        return at + 2;
+    case 't':
+        *ret_point = '\t';
+        return at + 2;
+    case 'u':
+        return unicode_escape_end(at, end, ret_point);
+    default:
+        return NULL;
+    }
+}
+
+/* Behind the string whose opening quote is at AT. */
+static inline const char *string_end(struct scan *scan, const char *at)
+{
+    at++;
+    for (;;) {
+        at = plain_end(at, scan->end);
+        if (at == scan->end)
+            return refuse(scan, at);
+        if (*at == '"')
+            return at + 1;
+        const char *next = NULL;
+        if (*at == '\\') {
+            uint32_t point;
+            scan->has_escape = true;
+            next = escape_end(at, scan->end, &point);
+        } else if ((unsigned char)*at >= 0x80) {
+            next = utf8_end(at, scan->end);
+            /* Text above ASCII comes in runs: stay here as long as it lasts. */
+            while (next != NULL && next < scan->end && (unsigned char)*next >= 0x80) {
+                at = next;
+                next = utf8_end(at, scan->end);
+            }
+        }
+        if (next == NULL)
+            return refuse(scan, at);
+        at = next;
+    }
+}
+
+/* ---- other scalars ------------------------------------------------------------------------------------------- */
+
+/* Behind the number at AT.  Source: RFC 8259, 6. */
+static inline const char *number_end(struct scan *scan, const char *at)
+{
+    const char *end = scan->end;
+    if (*at == '-')
+        at++;
+    if (at == end || !is_digit(*at))
+        return refuse(scan, at);
+    at = *at == '0' ? at + 1 : skip_digits(at, end);
+    if (at < end && *at == '.') {
+        const char *digits = at + 1;
+        at = skip_digits(digits, end);
+        if (at == digits)
+            return refuse(scan, at);
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        at++;
+        if (at < end && (*at == '+' || *at == '-'))
+            at++;
+        const char *digits = at;
+        at = skip_digits(digits, end);
+        if (at == digits)
+            return refuse(scan, at);
+    }
+    return at;
+}
+
+static const char *word_end(struct scan *scan, const char *at, const char *word, size_t byte_count)
+{
+    if ((size_t)(scan->end - at) < byte_count || memcmp(at, word, byte_count) != 0)
+        return refuse(scan, at);
+    return at + byte_count;
+}
+
+static inline const char *scalar_end(struct scan *scan, const char *at, enum json_kind *ret_kind)
+{
+    switch (*at) {
+    case '"':
+        *ret_kind = JSON_STRING;
+        return string_end(scan, at);
+    case 't':
+        *ret_kind = JSON_TRUE;
+        return word_end(scan, at, "true", 4);
+    case 'f':
+        *ret_kind = JSON_FALSE;
+        return word_end(scan, at, "false", 5);
+    case 'n':
+        *ret_kind = JSON_NULL;
+        return word_end(scan, at, "null", 4);
+    default:
+        *ret_kind = JSON_NUMBER;
+        return number_end(scan, at);
+    }
+}
+
+/* ---- wants --------------------------------------------------------------------------------------------------- */
+
+/* Takes the lowest bit out of MASK. */
+static inline size_t bit_take(uint64_t *mask)
+{
+    size_t bit = (size_t)__builtin_ctzll(*mask);
+    *mask &= *mask - 1;
+    return bit;
+}
+
+static void note(struct scan *scan, uint64_t mask, enum json_kind kind, const char *member, const char *value,
+                 const char *end)
+{
+    while (mask != 0) {
+        struct json_want *want = &scan->wants[bit_take(&mask)];
+        want->kind = kind;
+        want->text = slice_of(value, (size_t)(end - value));
+        want->member = slice_of(member, (size_t)(end - member));
+    }
+}
+
+/* 0 to 63 from a name's first two bytes: enough to pass most names by without a comparison. */
+static inline unsigned name_hash(unsigned char first, unsigned char second)
+{
+    return (first * 7u + second) & 63u;
+}
+
+static inline unsigned name_hash_of(struct slice name)
+{
+    unsigned char first = name.byte_count > 0 ? (unsigned char)name.at[0] : 0;
+    unsigned char second = name.byte_count > 1 ? (unsigned char)name.at[1] : 0;
+    return name_hash(first, second);
+}
+
+static unsigned name_hash_of_token(const char *token)
+{
+    unsigned char first = (unsigned char)token[0];
+    return name_hash(first, first == 0 ? 0 : (unsigned char)token[1]);
+}
+
+static size_t utf8_write(uint32_t point, char out[4])
+{
+    if (point < 0x80) {
+        out[0] = (char)point;
+        return 1;
+    }
+    if (point < 0x800) {
+        out[0] = (char)(0xc0 | (point >> 6));
+        out[1] = (char)(0x80 | (point & 0x3f));
+        return 2;
+    }
+    if (point < 0x10000) {
+        out[0] = (char)(0xe0 | (point >> 12));
+        out[1] = (char)(0x80 | ((point >> 6) & 0x3f));
+        out[2] = (char)(0x80 | (point & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | (point >> 18));
+    out[1] = (char)(0x80 | ((point >> 12) & 0x3f));
+    out[2] = (char)(0x80 | ((point >> 6) & 0x3f));
+    out[3] = (char)(0x80 | (point & 0x3f));
+    return 4;
+}
+
+/* The next bytes of a valid string's inside, unescaped; *AT moves on.  Bytes above ASCII come one by one. */
+static size_t unescape(const char **at, const char *end, char out[4])
+{
+    if (**at != '\\') {
+        out[0] = *(*at)++;
+        return 1;
+    }
+    uint32_t point = 0;
+    const char *next = escape_end(*at, end, &point);
+    assert(next != NULL);
+    *at = next;
+    return utf8_write(point, out);
+}
+
+/* Does a name with escapes stand for TOKEN?  A duplicate must not hide behind another spelling. */
+static bool escaped_name_equals(struct slice name, const char *token)
+{
+    const char *at = name.at, *end = name.at + name.byte_count;
+    size_t left_bytes = strlen(token);
+    while (at < end) {
+        char bytes[4];
+        size_t byte_count = unescape(&at, end, bytes);
+        if (byte_count > left_bytes || memcmp(token, bytes, byte_count) != 0)
+            return false;
+        token += byte_count;
+        left_bytes -= byte_count;
+    }
+    return left_bytes == 0;
+}
+
+/* The wants that NAME, a member of the innermost object, leads on to. */
+static uint64_t name_hits(struct scan *scan, struct slice name)
+{
+    size_t token = scan->depth - 1;
+    struct level *level = &scan->levels[token];
+    if (!scan->has_escape && ((level->filter >> name_hash_of(name)) & 1u) == 0)
+        return 0;
+    uint64_t hits = 0;
+    for (uint64_t mask = level->inside; mask != 0;) {
+        size_t i = bit_take(&mask);
+        const char *wanted = scan->wants[i].tokens[token];
+        if (scan->has_escape ? escaped_name_equals(name, wanted) : slice_equals_text(name, wanted))
+            hits |= UINT64_C(1) << i;
+    }
+    for (uint64_t again = hits & level->seen; again != 0;)
+        scan->wants[bit_take(&again)].is_ambiguous = true;
+    level->seen |= hits;
+    return hits;
+}
+
+/* The wants that the next element of the innermost array leads on to.  Each index comes once, so they leave INSIDE. */
+static uint64_t element_hits(struct scan *scan)
+{
+    size_t token = scan->depth - 1;
+    struct level *level = &scan->levels[token];
+    uint64_t hits = 0;
+    for (uint64_t mask = level->inside; mask != 0;) {
+        size_t i = bit_take(&mask);
+        uint64_t index;
+        if (decimal_read(slice_of_text(scan->wants[i].tokens[token]), UINT64_MAX, &index) &&
+            index == level->index)
+            hits |= UINT64_C(1) << i;
+    }
+    level->inside &= ~hits;
+    level->index++;
+    return hits;
+}
+
+static inline bool is_wanted_inside(const struct scan *scan)
+{
+    return scan->depth <= POINTER_DEPTH_MAX + 1 && scan->levels[scan->depth - 1].inside != 0;
+}
+
+/* ---- containers ---------------------------------------------------------------------------------------------- */
+
+/* Which of the wants that reach into a new container can find something in it, and by which names. */
+static void level_fill(struct scan *scan, struct level *level, size_t token, bool is_object)
+{
+    level->seen = 0;
+    level->filter = 0;
+    level->index = 0;
+    for (uint64_t mask = level->inside; mask != 0;) {
+        size_t i = bit_take(&mask);
+        const char *wanted = scan->wants[i].tokens[token];
+        uint64_t index;
+        if (is_object)
+            level->filter |= UINT64_C(1) << name_hash_of_token(wanted);
+        else if (!decimal_read(slice_of_text(wanted), UINT64_MAX, &index))
+            level->inside &= ~(UINT64_C(1) << i);
+    }
+}
+
+static inline void level_open(struct scan *scan, const char *at, bool is_object)
+{
+    size_t token_count = scan->depth;
+    if (token_count > POINTER_DEPTH_MAX)
+        return;
+    struct level *level = &scan->levels[token_count];
+    level->here = scan->hits & scan->of_count[token_count];
+    level->inside = scan->hits & ~level->here;
+    if (scan->hits == 0)
+        return;
+    level->value = at;
+    level->member = scan->member;
+    level_fill(scan, level, token_count, is_object);
+}
+
+/* From the quote of a member's name to its value. */
+static inline const char *member_begin(struct scan *scan, const char *at)
+{
+    if (at == scan->end || *at != '"')
+        return refuse(scan, at);
+    scan->has_escape = false;
+    const char *end = string_end(scan, at);
+    if (end == NULL)
+        return NULL;
+    scan->member = at;
+    scan->hits = is_wanted_inside(scan) ? name_hits(scan, slice_of(at + 1, (size_t)(end - at) - 2)) : 0;
+    at = skip_blank(end, scan->end);
+    return at < scan->end && *at == ':' ? skip_blank(at + 1, scan->end) : refuse(scan, at);
+}
+
+static inline const char *element_begin(struct scan *scan, const char *at)
+{
+    scan->member = at;
+    scan->hits = is_wanted_inside(scan) ? element_hits(scan) : 0;
+    return at;
+}
+
+static inline const char *item_begin(struct scan *scan, const char *at)
+{
+    return scan->is_object[scan->depth - 1] ? member_begin(scan, at) : element_begin(scan, at);
+}
+
+static inline char closing(const struct scan *scan)
+{
+    return scan->is_object[scan->depth - 1] ? '}' : ']';
+}
+
+/* Enter the container at AT: to its first value, or, when there is none, to its closing bracket. */
+static inline const char *container_open(struct scan *scan, const char *at, bool *ret_is_empty)
+{
+    if (scan->depth == JSON_DEPTH_MAX)
+        return refuse(scan, at);
+    level_open(scan, at, *at == '{');
+    scan->is_object[scan->depth++] = *at == '{';
+    at = skip_blank(at + 1, scan->end);
+    *ret_is_empty = at < scan->end && *at == closing(scan);
+    return *ret_is_empty ? at : item_begin(scan, at);
+}
+
+static inline void container_close(struct scan *scan, const char *end)
+{
+    size_t token_count = --scan->depth;
+    if (token_count > POINTER_DEPTH_MAX)
+        return;
+    struct level *level = &scan->levels[token_count];
+    if (level->here != 0)
+        note(scan, level->here, scan->is_object[token_count] ? JSON_OBJECT : JSON_ARRAY, level->member,
+             level->value, end);
+}
+
+/* From behind a value to the next one; everything that ends in between is closed.  Depth 0: it was the last. */
+static inline const char *value_next(struct scan *scan, const char *at)
+{
+    while (scan->depth > 0) {
+        at = skip_blank(at, scan->end);
+        if (at == scan->end)
+            return refuse(scan, at);
+        if (*at == ',')
+            return item_begin(scan, skip_blank(at + 1, scan->end));
+        if (*at != closing(scan))
+            return refuse(scan, at);
+        at++;
+        container_close(scan, at);
+    }
+    return at;
+}
+
+/* The value at AT: a scalar is passed, a container entered.  *RET_IS_ENTERED: what is returned is its first value. */
+static inline const char *value_read(struct scan *scan, const char *at, bool *ret_is_entered)
+{
+    *ret_is_entered = false;
+    if (at == scan->end)
+        return refuse(scan, at);
+    if (*at == '{' || *at == '[') {
+        bool is_empty = false;
+        at = container_open(scan, at, &is_empty);
+        *ret_is_entered = !is_empty;
+        return at;
+    }
+    enum json_kind kind;
+    const char *end = scalar_end(scan, at, &kind);
+    /* Whoever has hits stands at most POINTER_DEPTH_MAX deep. */
+    if (end != NULL && scan->hits != 0)
+        note(scan, scan->hits & scan->of_count[scan->depth], kind, scan->member, at, end);
+    return end;
+}
+
+static void scan_init(struct scan *scan, const char *end, struct json_want wants[], size_t want_count)
+{
+    scan->end = end;
+    scan->wants = wants;
+    scan->want_count = want_count;
+    scan->depth = 0;
+    scan->has_escape = false;
+    scan->hits = 0;
+    memset(scan->of_count, 0, sizeof scan->of_count);
+    for (size_t i = 0; i < want_count; i++) {
+        assert(wants[i].token_count <= POINTER_DEPTH_MAX);
+        scan->of_count[wants[i].token_count] |= UINT64_C(1) << i;
+        scan->hits |= UINT64_C(1) << i;
+        wants[i].kind = JSON_MISSING;
+        wants[i].text = wants[i].member = slice_of(NULL, 0);
+        wants[i].is_ambiguous = false;
+    }
+}
+
+enum json_status json_scan(const char bytes[], size_t byte_count, struct json_want wants[], size_t want_count,
+                           size_t *ret_end)
+{
+    assert(want_count <= JSON_WANTS_MAX);
+    struct scan scan;
+    bool is_entered;
+    if (byte_count == 0)
+        bytes = ""; /* NULL is allowed then, and has no place in arithmetic */
+    scan_init(&scan, bytes + byte_count, wants, want_count);
+    const char *at = skip_blank(bytes, scan.end);
+    scan.member = at;
+    do {
+        at = value_read(&scan, at, &is_entered);
+        if (at != NULL && !is_entered)
+            at = value_next(&scan, at);
+    } while (at != NULL && scan.depth > 0);
+    *ret_end = (size_t)((at != NULL ? at : scan.wrong) - bytes);
+    return at != NULL ? JSON_DONE : JSON_INVALID;
+}
+
+bool json_is_blank(const char bytes[], size_t byte_count, size_t from)
+{
+    assert(from <= byte_count);
+    return from == byte_count || skip_blank(bytes + from, bytes + byte_count) == bytes + byte_count;
+}
+
+bool json_string_copy(struct slice text, char out[], size_t out_bytes_max, size_t *ret_bytes)
+{
+    assert(text.byte_count >= 2 && text.at[0] == '"');
+    const char *at = text.at + 1, *end = text.at + text.byte_count - 1;
+    size_t byte_count = 0;
+    while (at < end) {
+        char bytes[4];
+        size_t more = unescape(&at, end, bytes);
+        if (bytes[0] == '\0' || more > out_bytes_max - byte_count)
+            return false;
+        memcpy(out + byte_count, bytes, more);
+        byte_count += more;
+    }
+    *ret_bytes = byte_count;
+    return true;
+}
+
+bool decimal_read(struct slice digits, uint64_t max, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    if (digits.byte_count == 0 || (digits.byte_count > 1 && digits.at[0] == '0'))
+        return false;
+    for (size_t i = 0; i < digits.byte_count; i++) {
+        if (!is_digit(digits.at[i]))
+            return false;
+        uint64_t digit = (uint64_t)(digits.at[i] - '0');
+        if (digit > max || value > (max - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *ret_value = value;
+    return true;
+}
