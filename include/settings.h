@@ -51,6 +51,9 @@ struct listen_address {
 #define FIELD_text(field) char *field; /* owned; "" when none */
 #define FIELD_path(field) char *field;
 #define FIELD_secret(field) char *field;
+#define FIELD_credentials(field) char *field; /* secret: the value of a field Authorization */
+#define FIELD_token(field) char *field;       /* secret: what follows "Bearer " */
+#define FIELD_host_header(field) char *field;
 #define FIELD_proxy_url(field) char *field;
 #define FIELD_scope(field) char *field;
 #define FIELD_header_name(field) char *field;
@@ -89,17 +92,39 @@ struct settings_mistakes {
     size_t note_count;
 };
 
-/* [main] Read ENVIRONMENT (NAME=value, ends with NULL).  False: RET_MISTAKES names all that is wrong, one a line;
- * RET_SETTINGS must be released in both cases.  Unknown SINKONCE_ names are mistakes with "did you mean"; those that
- * Kubernetes injects for a Service called sinkonce are skipped with a note; X_FILE gives the value of a secret X. */
+/*
+ * [main] Read ENVIRONMENT (NAME=value, ends with NULL).  False: RET_MISTAKES names all that is wrong, one a line; what
+ * was wrong reads as zero and NULL in RET_SETTINGS.  Both must be released in either case.
+ *   - An empty value is no value: the default holds.
+ *   - Unknown SINKONCE_ names are mistakes with "did you mean"; those that Kubernetes injects for a Service called
+ *     sinkonce are skipped with a note.
+ *   - X_FILE names a file that holds the value of a secret X; one line end after it is dropped.
+ *   - A status that is set in one list of statuses leaves the default of the other.
+ * No secret gets into a mistake or a note.
+ */
 MUST_CHECK bool settings_read(char *const environment[], struct settings *ret_settings,
                               struct settings_mistakes *ret_mistakes);
 void settings_deinit(struct settings *settings);
 void settings_mistakes_deinit(struct settings_mistakes *mistakes);
 
+/* One setting as it may be shown to anybody: secrets read "***", so do passwords and queries in URLs. */
+struct settings_view {
+    const char *group;
+    const char *name;         /* with SINKONCE_ */
+    const char *default_text; /* NULL: required; "": none */
+    const char *words;
+    bool is_secret;
+    const char *value;        /* what holds; "" when nothing does */
+    const char *source;       /* "default", "environment" or "file" */
+};
+/* [any] VISIT is called for every row in the table's order; its view lives for the call. */
+void settings_visit(const struct settings *settings, char *const environment[],
+                    void (*visit)(const struct settings_view *view, void *context), void *context);
+
 /* [main] Print-outs, all from the one table; secrets read as "***". */
 void settings_print(const struct settings *settings, char *const environment[], FILE *out); /* value and source */
 void settings_print_env(FILE *out);  /* conf/sinkonce.env: every row with its default, commented out */
 void settings_print_docs(FILE *out); /* the README's table, Markdown */
+void settings_print_help(FILE *out); /* name, words and default, for a terminal */
 
 #endif

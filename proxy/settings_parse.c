@@ -1,2 +1,577 @@
-/* settings_parse.c */
-#include "http1.h"
+/*
+ * settings_parse.c - one parser for each type of setting, and the table of rows that names them.
+ *
+ * Parsers look at their own value only; what depends on two settings is in settings_check.c.  Each returns NULL, or
+ * what is wrong in words that follow the setting's name.
+ */
+#include "settings_quantity.h"
+#include "settings_rows.h"
+#include "settings_spell.h"
+#include "settings_url.h"
+#include "finish.h"
+#include <assert.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <strings.h>
+
+static const char no_memory[] = "could not be kept: out of memory";
+
+/* ---- texts --------------------------------------------------------------------------------------------------- */
+
+static const char *keep_text(const char *text, void *field)
+{
+    char **owner = field;
+    *owner = strdup(text);
+    return *owner == NULL ? no_memory : NULL;
+}
+
+static void deinit_text(void *field)
+{
+    char **owner = field;
+    free(*owner);
+    *owner = NULL;
+}
+
+static const char *parse_text(const char *text, const struct settings_row *row, void *field,
+                              char room[SETTINGS_WORDS_MAX])
+{
+    const size_t length = strlen(text);
+    if (length >= row->low && length <= row->high)
+        return keep_text(text, field);
+    snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
+    return room;
+}
+
+static bool is_visible(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text <= ' ' || *text > '~')
+            return false;
+    }
+    return true;
+}
+
+/* What stands in a field value: no control byte but the tab (RFC 9110, section 5.5).  A line end in it would let the
+ * secret's file write a field of its own. */
+static bool is_field_value(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        if (((unsigned char)*c < ' ' && *c != '\t') || *c == 0x7f)
+            return false;
+    }
+    const size_t length = strlen(text);
+    return length == 0 ||
+           (text[0] != ' ' && text[0] != '\t' && text[length - 1] != ' ' && text[length - 1] != '\t');
+}
+
+static const char *parse_credentials(const char *text, const struct settings_row *row, void *field,
+                                     char room[SETTINGS_WORDS_MAX])
+{
+    if (!is_field_value(text))
+        return "becomes a header field: it must not have control characters, nor white space around it";
+    return parse_text(text, row, field, room);
+}
+
+/* What may follow "Bearer " (RFC 6750, section 2.1) and a little more, but nothing that a header would change. */
+static const char *parse_token(const char *text, const struct settings_row *row, void *field,
+                               char room[SETTINGS_WORDS_MAX])
+{
+    if (!is_visible(text))
+        return "becomes a bearer token: it must have visible ASCII characters only, without spaces or line "
+               "ends";
+    return parse_text(text, row, field, room);
+}
+
+static const char *parse_scope(const char *text, const struct settings_row *row, void *field,
+                               char room[SETTINGS_WORDS_MAX])
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    if (text[strspn(text, allowed)] != '\0')
+        return "must have letters, digits, dots, underscores and hyphens only";
+    return parse_text(text, row, field, room);
+}
+
+/* RFC 9110, section 5.6.2. */
+static bool is_token(const char *text)
+{
+    static const char allowed[] =
+        "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    return text[strspn(text, allowed)] == '\0';
+}
+
+/* Fields that frame the message, belong to one hop, choose the host or hold credentials: a key in one of them would
+ * change what the request means. */
+static const char *parse_header_name(const char *text, const struct settings_row *row, void *field,
+                                     char room[SETTINGS_WORDS_MAX])
+{
+    static const char *const refused[] = {
+        "Authorization",
+        "Connection",
+        "Content-Encoding",
+        "Content-Length",
+        "Content-Type",
+        "Cookie",
+        "Expect",
+        "Host",
+        "Keep-Alive",
+        "Max-Forwards",
+        "Proxy-Authenticate",
+        "Proxy-Authorization",
+        "Proxy-Connection",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Upgrade",
+        "Via",
+    };
+    if (!is_token(text))
+        return "must be the name of a header field: letters, digits and hyphens";
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (strcasecmp(text, refused[i]) == 0)
+            return "must not be a field that HTTP itself needs";
+    }
+    return parse_text(text, row, field, room);
+}
+
+static const char *parse_host_header(const char *text, const struct settings_row *row, void *field,
+                                     char room[SETTINGS_WORDS_MAX])
+{
+    if (!is_visible(text) || text[strcspn(text, "/?#@,\"\\")] != '\0')
+        return "must be target, preserve, or a host with a port if need be";
+    return parse_text(text, row, field, room);
+}
+
+static const struct finish_row *find_finish(struct slice label, struct spelling *spelling)
+{
+    for (size_t i = FINISH_NONE + 1; i < FINISH_COUNT; i++) {
+        if (slice_equals_text(label, finish_rows[i].label))
+            return &finish_rows[i];
+        spelling_offer(spelling, finish_rows[i].label);
+    }
+    return NULL;
+}
+
+static const char *parse_access_log(const char *text, const struct settings_row *row, void *field,
+                                    char room[SETTINGS_WORDS_MAX])
+{
+    if (strcmp(text, "off") == 0 || strcmp(text, "all") == 0)
+        return keep_text(text, field);
+    for (const char *at = text; at != NULL;) {
+        const size_t length = strcspn(at, ",");
+        char label[64];
+        snprintf(label, sizeof label, "%.*s", (int)(length < 63 ? length : 63), at);
+        struct spelling spelling = spelling_of(label);
+        if (find_finish(slice_of(at, length), &spelling) == NULL) {
+            const bool is_near = spelling.nearest != NULL;
+            snprintf(room, SETTINGS_WORDS_MAX,
+                     "must be off, all, or outcomes separated by commas; %s is none%s%s%s",
+                     *label == '\0' ? "an empty one" : label, is_near ? " (did you mean " : "",
+                     is_near ? spelling.nearest : "", is_near ? "?)" : "");
+            return room;
+        }
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return parse_text(text, row, field, room);
+}
+
+/* ---- URLs and addresses -------------------------------------------------------------------------------------- */
+
+static const char *parse_url(const char *text, const struct settings_row *row, void *field,
+                             char room[SETTINGS_WORDS_MAX])
+{
+    if (strlen(text) <= row->high)
+        return target_url_parse(text, field);
+    snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
+    return room;
+}
+
+static void deinit_url(void *field)
+{
+    target_url_deinit(field);
+}
+
+static const char *parse_proxy_url(const char *text, const struct settings_row *row, void *field,
+                                   char room[SETTINGS_WORDS_MAX])
+{
+    struct target_url url = { 0 };
+    const char *wrong = *text == '\0' ? NULL : proxy_url_parse(text, &url);
+    target_url_deinit(&url);
+    return wrong == NULL ? parse_text(text, row, field, room) : wrong;
+}
+
+static const char *parse_address(const char *text, const struct settings_row *row, void *field,
+                                 char room[SETTINGS_WORDS_MAX])
+{
+    (void)row;
+    (void)room;
+    return listen_address_parse(text, field);
+}
+
+static void deinit_address(void *field)
+{
+    listen_address_deinit(field);
+}
+
+/* ---- quantities ---------------------------------------------------------------------------------------------- */
+
+static const char *parse_count(const char *text, const struct settings_row *row, void *field,
+                               char room[SETTINGS_WORDS_MAX])
+{
+    return quantity_parse(QUANTITY_COUNT, text, row, field, room);
+}
+
+static const char *parse_duration(const char *text, const struct settings_row *row, void *field,
+                                  char room[SETTINGS_WORDS_MAX])
+{
+    return quantity_parse(QUANTITY_DURATION, text, row, field, room);
+}
+
+static const char *parse_size(const char *text, const struct settings_row *row, void *field,
+                              char room[SETTINGS_WORDS_MAX])
+{
+    return quantity_parse(QUANTITY_SIZE, text, row, field, room);
+}
+
+/* The cores that this process may run on, which in a container may be fewer than those that are online. */
+static uint64_t core_count(void)
+{
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (uint64_t)CPU_COUNT(&cores) : 1;
+}
+
+static const char *parse_workers(const char *text, const struct settings_row *row, void *field,
+                                 char room[SETTINGS_WORDS_MAX])
+{
+    uint64_t *workers = field;
+    if (strcmp(text, "auto") != 0) {
+        const char *wrong = quantity_parse(QUANTITY_COUNT, text, row, workers, room);
+        return wrong != NULL && wrong != room ? "must be auto or a whole number" : wrong;
+    }
+    *workers = core_count() < 8 ? core_count() : 8;
+    return NULL;
+}
+
+static void show_count(const void *field, char room[SETTINGS_WORDS_MAX])
+{
+    snprintf(room, SETTINGS_WORDS_MAX, "%llu", (unsigned long long)*(const uint64_t *)field);
+}
+
+/* ---- statuses ------------------------------------------------------------------------------------------------ */
+
+/* Three digits off TEXT; -1 when they are no final status (RFC 9110, section 15). */
+static int parse_three_digits(const char **text)
+{
+    int status = 0;
+    for (int i = 0; i < 3; i++, (*text)++) {
+        if (**text < '0' || **text > '9')
+            return -1;
+        status = status * 10 + (**text - '0');
+    }
+    return status >= 200 && status <= 599 ? status : -1;
+}
+
+static const char *parse_statuses(const char *text, const struct settings_row *row, void *field,
+                                  char room[SETTINGS_WORDS_MAX])
+{
+    static const char wrong[] = "must be statuses from 200 to 599 and ranges of them, as in 200-299,409";
+    struct status_set *set = field;
+    (void)row;
+    (void)room;
+    for (;;) {
+        const int first = parse_three_digits(&text);
+        int last = first;
+        if (first >= 0 && *text == '-') {
+            text++;
+            last = parse_three_digits(&text);
+        }
+        if (first < 0 || last < first || (*text != '\0' && *text != ','))
+            return wrong;
+        for (int status = first; status <= last; status++)
+            set->bits[status / 64] |= UINT64_C(1) << (status % 64);
+        if (*text++ == '\0')
+            return NULL;
+    }
+}
+
+/* A status that the other list took away is missing here, so the text as given does not tell. */
+static void show_statuses(const void *field, char room[SETTINGS_WORDS_MAX])
+{
+    size_t length = 0;
+    room[0] = '\0';
+    for (int first = 0; first < 640 && length + 16 < SETTINGS_WORDS_MAX; first++) {
+        int last = first;
+        if (!status_set_has(field, first))
+            continue;
+        while (status_set_has(field, last + 1))
+            last++;
+        length += (size_t)snprintf(room + length, SETTINGS_WORDS_MAX - length,
+                                   first == last ? "%s%d" : "%s%d-%d", length == 0 ? "" : ",", first, last);
+        first = last;
+    }
+}
+
+static const char *parse_status(const char *text, const struct settings_row *row, void *field,
+                                char room[SETTINGS_WORDS_MAX])
+{
+    return quantity_parse(QUANTITY_COUNT, text, row, field, room);
+}
+
+/* ---- choices ------------------------------------------------------------------------------------------------- */
+
+enum { CHOICES_MAX = 4 };
+
+/* The place of TEXT among NAMES, which end with NULL; -1 and in ROOM what may be chosen. */
+static int choose(const char *text, const char *const names[], char room[SETTINGS_WORDS_MAX])
+{
+    struct spelling spelling = spelling_of(text);
+    size_t length = (size_t)snprintf(room, SETTINGS_WORDS_MAX, "must be ");
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(text, names[i]) == 0)
+            return i;
+        spelling_offer(&spelling, names[i]);
+        length += (size_t)snprintf(room + length, SETTINGS_WORDS_MAX - length, "%s%s",
+                                   i == 0                 ? ""
+                                   : names[i + 1] == NULL ? " or "
+                                                          : ", ",
+                                   names[i]);
+    }
+    if (spelling.nearest != NULL)
+        snprintf(room + length, SETTINGS_WORDS_MAX - length, "; did you mean %s?", spelling.nearest);
+    return -1;
+}
+
+static const char *parse_mode(const char *text, const struct settings_row *row, void *field,
+                              char room[SETTINGS_WORDS_MAX])
+{
+    static const char *const names[] = { "enforce", "observe", "off", NULL };
+    const int at = choose(text, names, room);
+    (void)row;
+    if (at < 0)
+        return room;
+    *(enum mode *)field = (enum mode[]){ MODE_ENFORCE, MODE_OBSERVE, MODE_OFF }[at];
+    return NULL;
+}
+
+static const char *parse_ledger_kind(const char *text, const struct settings_row *row, void *field,
+                                     char room[SETTINGS_WORDS_MAX])
+{
+    (void)row;
+    (void)room;
+    *(int *)field = 0;
+    return strcmp(text, "lmdb") == 0 ? NULL : "must be lmdb: this version has no other ledger";
+}
+
+static const char *parse_shape(const char *text, const struct settings_row *row, void *field,
+                               char room[SETTINGS_WORDS_MAX])
+{
+    static const char *const later[] = { "json-array", "ndjson",   "bulk",  "concat",
+                                         "separated",  "envelope", "opaque" };
+    static const char *const names[] = { "auto", "single", NULL };
+    const int at = choose(text, names, room);
+    (void)row;
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (strcmp(text, later[i]) == 0)
+            return "must be auto or single: this version does not take requests with several records apart";
+    }
+    if (at < 0)
+        return room;
+    *(enum shape_setting *)field = (enum shape_setting[]){ SHAPE_AUTO, SHAPE_SINGLE }[at];
+    return NULL;
+}
+
+static const char *parse_doubt_policy(const char *text, const struct settings_row *row, void *field,
+                                      char room[SETTINGS_WORDS_MAX])
+{
+    static const char *const names[] = { "hold", "retry", "assume-applied", NULL };
+    const int at = choose(text, names, room);
+    (void)row;
+    if (strcmp(text, "probe") == 0)
+        return "must be hold, retry or assume-applied: this version does not probe the target";
+    if (at < 0)
+        return room;
+    *(enum doubt_policy *)field =
+        (enum doubt_policy[]){ POLICY_HOLD, POLICY_RETRY, POLICY_ASSUME_APPLIED }[at];
+    return NULL;
+}
+
+static const char *parse_identity(const char *text, const struct settings_row *row, void *field,
+                                  char room[SETTINGS_WORDS_MAX])
+{
+    static const char *const names[] = { "auto", "timestamp", "body", "off", NULL };
+    static const enum identity_setting values[] = { IDENTITY_AUTO, IDENTITY_TIMESTAMP, IDENTITY_BODY,
+                                                    IDENTITY_OFF };
+    const int at = choose(text, names, room);
+    (void)row;
+    if (at < 0)
+        return room;
+    *(enum identity_setting *)field = values[at];
+    return NULL;
+}
+
+static const char *parse_log_level(const char *text, const struct settings_row *row, void *field,
+                                   char room[SETTINGS_WORDS_MAX])
+{
+    static const char *const names[] = { "error", "warn", "info", "debug", NULL };
+    static const enum log_level values[] = { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO,
+                                             LOG_LEVEL_DEBUG };
+    const int at = choose(text, names, room);
+    (void)row;
+    if (at < 0)
+        return room;
+    *(enum log_level *)field = values[at];
+    return NULL;
+}
+
+static const char *parse_log_format(const char *text, const struct settings_row *row, void *field,
+                                    char room[SETTINGS_WORDS_MAX])
+{
+    static const char *const names[] = { "json", "text", "auto", NULL };
+    const int at = choose(text, names, room);
+    (void)row;
+    if (at < 0)
+        return room;
+    *(enum log_format *)field = (enum log_format[]){ LOG_FORMAT_JSON, LOG_FORMAT_TEXT, LOG_FORMAT_AUTO }[at];
+    return NULL;
+}
+
+/* The first name is false, the second true. */
+static const char *choose_bool(const char *text, const char *const names[], void *field,
+                               char room[SETTINGS_WORDS_MAX])
+{
+    const int at = choose(text, names, room);
+    if (at < 0)
+        return room;
+    *(bool *)field = at == 1;
+    return NULL;
+}
+
+static const char *parse_onoff(const char *text, const struct settings_row *row, void *field,
+                               char room[SETTINGS_WORDS_MAX])
+{
+    (void)row;
+    return choose_bool(text, (const char *const[]){ "off", "on", NULL }, field, room);
+}
+
+static const char *parse_unkeyed(const char *text, const struct settings_row *row, void *field,
+                                 char room[SETTINGS_WORDS_MAX])
+{
+    (void)row;
+    return choose_bool(text, (const char *const[]){ "forward", "reject", NULL }, field, room);
+}
+
+static const char *parse_first_sight(const char *text, const struct settings_row *row, void *field,
+                                     char room[SETTINGS_WORDS_MAX])
+{
+    (void)row;
+    return choose_bool(text, (const char *const[]){ "accept", "hold", NULL }, field, room);
+}
+
+static const char *parse_ledger_missing(const char *text, const struct settings_row *row, void *field,
+                                        char room[SETTINGS_WORDS_MAX])
+{
+    (void)row;
+    return choose_bool(text, (const char *const[]){ "create", "refuse", NULL }, field, room);
+}
+
+/* ---- locators ------------------------------------------------------------------------------------------------ */
+
+static const char *parse_locator_list(const char *text, bool is_composite, const struct settings_row *row,
+                                      void *field, char room[SETTINGS_WORDS_MAX])
+{
+    if (strlen(text) > row->high) {
+        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
+        return room;
+    }
+    return *text == '\0' ? NULL : locator_list_parse(text, is_composite, field);
+}
+
+static const char *parse_locators(const char *text, const struct settings_row *row, void *field,
+                                  char room[SETTINGS_WORDS_MAX])
+{
+    return parse_locator_list(text, false, row, field, room);
+}
+
+static const char *parse_locator(const char *text, const struct settings_row *row, void *field,
+                                 char room[SETTINGS_WORDS_MAX])
+{
+    const struct locator_list *list = field;
+    const char *wrong = parse_locator_list(text, true, row, field, room);
+    if (wrong == NULL && list->count > 1)
+        return "must be one place only";
+    return wrong;
+}
+
+static void deinit_locators(void *field)
+{
+    locator_list_deinit(field);
+}
+
+static const char *parse_id_format(const char *text, const struct settings_row *row, void *field,
+                                   char room[SETTINGS_WORDS_MAX])
+{
+    if (strlen(text) > row->high) {
+        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
+        return room;
+    }
+    return *text == '\0' ? NULL : id_format_parse(text, field);
+}
+
+static void deinit_id_format(void *field)
+{
+    id_format_deinit(field);
+}
+
+/* ---- the tables ---------------------------------------------------------------------------------------------- */
+
+static const struct settings_type type_url = { .parse = parse_url, .deinit = deinit_url, .is_url = true };
+static const struct settings_type type_proxy_url = { .parse = parse_proxy_url,
+                                                     .deinit = deinit_text,
+                                                     .is_url = true };
+static const struct settings_type type_address = { .parse = parse_address, .deinit = deinit_address };
+static const struct settings_type type_text = { .parse = parse_text, .deinit = deinit_text };
+static const struct settings_type type_path = { .parse = parse_text, .deinit = deinit_text };
+static const struct settings_type type_secret = { .parse = parse_text,
+                                                  .deinit = deinit_text,
+                                                  .is_secret = true };
+static const struct settings_type type_credentials = { .parse = parse_credentials,
+                                                       .deinit = deinit_text,
+                                                       .is_secret = true };
+static const struct settings_type type_token = { .parse = parse_token,
+                                                 .deinit = deinit_text,
+                                                 .is_secret = true };
+static const struct settings_type type_scope = { .parse = parse_scope, .deinit = deinit_text };
+static const struct settings_type type_header_name = { .parse = parse_header_name, .deinit = deinit_text };
+static const struct settings_type type_host_header = { .parse = parse_host_header, .deinit = deinit_text };
+static const struct settings_type type_access_log = { .parse = parse_access_log, .deinit = deinit_text };
+static const struct settings_type type_count = { .parse = parse_count };
+static const struct settings_type type_size = { .parse = parse_size };
+static const struct settings_type type_duration = { .parse = parse_duration };
+static const struct settings_type type_workers = { .parse = parse_workers, .show = show_count };
+static const struct settings_type type_status = { .parse = parse_status };
+static const struct settings_type type_statuses = { .parse = parse_statuses, .show = show_statuses };
+static const struct settings_type type_ledger_kind = { .parse = parse_ledger_kind };
+static const struct settings_type type_mode = { .parse = parse_mode };
+static const struct settings_type type_shape = { .parse = parse_shape };
+static const struct settings_type type_doubt_policy = { .parse = parse_doubt_policy };
+static const struct settings_type type_identity = { .parse = parse_identity };
+static const struct settings_type type_log_level = { .parse = parse_log_level };
+static const struct settings_type type_log_format = { .parse = parse_log_format };
+static const struct settings_type type_onoff = { .parse = parse_onoff };
+static const struct settings_type type_unkeyed = { .parse = parse_unkeyed };
+static const struct settings_type type_first_sight = { .parse = parse_first_sight };
+static const struct settings_type type_ledger_missing = { .parse = parse_ledger_missing };
+static const struct settings_type type_locators = { .parse = parse_locators, .deinit = deinit_locators };
+static const struct settings_type type_locator = { .parse = parse_locator, .deinit = deinit_locators };
+static const struct settings_type type_id_format = { .parse = parse_id_format, .deinit = deinit_id_format };
+
+const struct settings_row settings_rows[ROW_COUNT] = {
+#define SETTING(VARIABLE, field, type, default_text, low, high, words)                                       \
+    { SETTINGS_PREFIX #VARIABLE,                                                                             \
+      &type_##type,                                                                                          \
+      default_text,                                                                                          \
+      offsetof(struct settings, field),                                                                      \
+      low,                                                                                                   \
+      high,                                                                                                  \
+      words },
+#include "tbl/settings.h"
+};

@@ -3,7 +3,7 @@
  *
  * SETTING(VARIABLE, field, type, default, low, high, words)
  *   VARIABLE  without the prefix SINKONCE_
- *   type      names parse_TYPE and FIELD_TYPE (settings.h); low and high bound numbers, bytes and milliseconds,
+ *   type      names type_TYPE (settings_parse.c) and FIELD_TYPE (settings.h); low and high bound numbers, bytes and milliseconds,
  *             for texts their length
  *   default   NULL: required; "": none
  * GROUP(words) starts a group in every print-out.
@@ -38,7 +38,7 @@ SETTING(UNKEYED, is_unkeyed_rejected, unkeyed, "forward", 0, 0, "forward or reje
 
 GROUP("What the target's answer means, and doubt")
 SETTING(APPLIED_STATUS, applied_status, statuses, "200-299", 0, 0, "statuses that prove that the record was applied")
-SETTING(NOT_APPLIED_STATUS, not_applied_status, statuses, "300-499,501,503,505", 0, 0, "statuses that prove that it was not; the rest is unknown")
+SETTING(NOT_APPLIED_STATUS, not_applied_status, statuses, "300-499,501,503,505", 0, 0, "statuses that prove that it was not; the rest is unknown.  A status set in one of the two lists leaves the default of the other")
 SETTING(IN_DOUBT, in_doubt, doubt_policy, "hold", 0, 0, "what happens to a record in doubt: hold, retry, assume-applied")
 SETTING(IN_DOUBT_MAX, in_doubt_max, count, "10000", 1, 100000000, "above so many records in doubt new writes get 503")
 SETTING(KEY_HEADER, key_header, header_name, "", 0, 128, "send scope/topic/partition/offset to the target in this header")
@@ -58,15 +58,15 @@ SETTING(TARGET_TIMEOUT, target_timeout_ms, duration, "120s", 1, 86400000, "time 
 SETTING(TARGET_CONNECTIONS, target_connections, count, "64", 1, 4096, "connections to the target at most")
 SETTING(TARGET_IDLE, target_idle_ms, duration, "2s", 0, 3600000, "an idle connection is not used again after this time; 0: never reuse")
 SETTING(CONNECT_RETRIES, connect_retries, count, "1", 0, 100, "how often a request of which nothing was sent is tried again")
-SETTING(HOST_HEADER, host_header, text, "target", 1, 255, "Host towards the target: target, preserve, or a value")
+SETTING(HOST_HEADER, host_header, host_header, "target", 1, 255, "Host towards the target: target, preserve, or a value")
 SETTING(VIA, is_via_added, onoff, "on", 0, 0, "add Via to forwarded requests (RFC 9110 7.6.3) and refuse loops")
 SETTING(TARGET_CA_FILE, target_ca_file, path, "", 0, 1024, "certificates that may have signed the target's")
 SETTING(TARGET_CERT_FILE, target_cert_file, path, "", 0, 1024, "our client certificate")
 SETTING(TARGET_KEY_FILE, target_key_file, path, "", 0, 1024, "its key")
 SETTING(TARGET_KEY_PASSWORD, target_key_password, secret, "", 0, 4096, "the key's password")
 SETTING(TARGET_VERIFY, is_target_verified, onoff, "on", 0, 0, "off: accept any certificate of the target (loud)")
-SETTING(TARGET_PROXY, target_proxy, proxy_url, "", 0, 2048, "HTTP proxy towards the target; http_proxy and friends are never obeyed")
-SETTING(AUTHORIZATION, authorization, secret, "", 0, 8192, "replaces the connector's Authorization")
+SETTING(TARGET_PROXY, target_proxy, proxy_url, "", 0, 2048, "HTTP proxy towards the target, http://HOST:PORT; http_proxy and friends are never obeyed")
+SETTING(AUTHORIZATION, authorization, credentials, "", 0, 8192, "replaces the connector's Authorization")
 
 GROUP("Limits")
 SETTING(MAX_BODY, body_bytes_max, size, "16MiB", 1, 1073741824, "request body; above it 413")
@@ -90,7 +90,7 @@ SETTING(DRAIN_TIMEOUT, drain_timeout_ms, duration, "20s", 0, 3600000, "then fini
 SETTING(LOG_LEVEL, log_level, log_level, "info", 0, 0, "error, warn, info, debug")
 SETTING(LOG_FORMAT, log_format, log_format, "auto", 0, 0, "json, text, or auto: text on a terminal")
 SETTING(ACCESS_LOG, access_log, access_log, "off", 0, 512, "off, all, or a list of outcomes")
-SETTING(ADMIN_TOKEN, admin_token, secret, "", 0, 4096, "bearer token for changes from beyond loopback")
+SETTING(ADMIN_TOKEN, admin_token, token, "", 0, 4096, "bearer token for changes from beyond loopback")
 
 #undef GROUP
 #undef SETTING

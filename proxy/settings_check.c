@@ -1,0 +1,190 @@
+/*
+ * settings_check.c - combinations: wrong ones, and risky ones.
+ *
+ * Pure but for one look at the disk: whether the files that are named can be read.
+ */
+#include "settings_check.h"
+#include "settings_mistakes.h"
+#include <errno.h>
+#include <strings.h>
+#include <unistd.h>
+
+struct check {
+    const struct settings *settings;
+    const struct settings_origins *origins;
+    struct settings_mistakes *mistakes;
+    bool is_good;
+};
+
+#define WRONG(check, ...) ((check)->is_good = false, settings_mistake((check)->mistakes, __VA_ARGS__))
+
+static bool is_set(const char *text)
+{
+    return text != NULL && *text != '\0';
+}
+
+static bool is_wildcard(const char *host)
+{
+    return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
+static bool is_loopback(const char *host)
+{
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcasecmp(host, "localhost") == 0;
+}
+
+bool listen_address_is_local(const struct listen_address *address)
+{
+    return address->is_unix || is_loopback(address->host);
+}
+
+/* Would binding B fail because A is bound?  Linux refuses a port that a wildcard address already listens on. */
+static bool is_same_address(const struct listen_address *a, const struct listen_address *b)
+{
+    if (a->is_unix != b->is_unix)
+        return false;
+    if (a->is_unix)
+        return strcmp(a->host, b->host) == 0;
+    return a->port != 0 && a->port == b->port &&
+           (is_wildcard(a->host) || is_wildcard(b->host) || strcasecmp(a->host, b->host) == 0);
+}
+
+static void check_addresses(struct check *check)
+{
+    const struct listen_address *listen = &check->settings->listen, *admin = &check->settings->admin_listen;
+    if (listen->text != NULL && admin->text != NULL && is_same_address(listen, admin))
+        WRONG(check, "SINKONCE_ADMIN_LISTEN must be another address than SINKONCE_LISTEN (%s and %s)",
+              admin->text, listen->text);
+}
+
+/* A target that is one of our own ports sends every request round and round. */
+static void check_own_target(struct check *check, const char *name, const struct listen_address *address)
+{
+    const struct target_url *target = &check->settings->target;
+    if (target->text == NULL || address->text == NULL || address->is_unix || target->port != address->port)
+        return;
+    const bool is_here =
+        strcasecmp(target->host, address->host) == 0 ||
+        (is_loopback(target->host) && (is_wildcard(address->host) || is_loopback(address->host)));
+    if (is_here)
+        WRONG(check, "SINKONCE_TARGET must not be sinkonce's own address: %s is %s", name, address->text);
+}
+
+static void check_statuses(struct check *check)
+{
+    for (int status = 0; status < 640; status++) {
+        if (status_set_has(&check->settings->applied_status, status) &&
+            status_set_has(&check->settings->not_applied_status, status)) {
+            WRONG(check,
+                  "SINKONCE_NOT_APPLIED_STATUS and SINKONCE_APPLIED_STATUS must not share a status (%d)",
+                  status);
+            return;
+        }
+    }
+}
+
+static bool has_topic_in_format(const struct id_format *format)
+{
+    for (size_t i = 0; i < format->part_count; i++) {
+        if (format->parts[i] == ID_TOPIC)
+            return true;
+    }
+    return false;
+}
+
+static void check_composite(struct check *check)
+{
+    const struct settings *settings = check->settings;
+    const bool has_id = settings->id.count > 0, has_format = settings->id_format.text != NULL;
+    if (check->origins->is_wrong[ROW_ID] || check->origins->is_wrong[ROW_ID_FORMAT])
+        return;
+    if (has_id && !has_format)
+        WRONG(check, "SINKONCE_ID needs SINKONCE_ID_FORMAT too, as in {topic}+{partition}+{offset}");
+    if (has_format && !has_id)
+        WRONG(check, "SINKONCE_ID_FORMAT needs SINKONCE_ID too: the place whose value has this format");
+    if (has_id && has_format && !has_topic_in_format(&settings->id_format) && settings->topic.count == 0 &&
+        !check->origins->is_wrong[ROW_TOPIC])
+        WRONG(check,
+              "SINKONCE_ID_FORMAT has no {topic}: SINKONCE_TOPIC must say where it is, as in const:orders");
+}
+
+static void check_coordinates(struct check *check)
+{
+    const struct settings *settings = check->settings;
+    const bool *is_wrong = check->origins->is_wrong;
+    if (is_wrong[ROW_TOPIC] || is_wrong[ROW_PARTITION] || is_wrong[ROW_OFFSET] || is_wrong[ROW_ID])
+        return;
+    const bool has_partition = settings->partition.count > 0, has_offset = settings->offset.count > 0;
+    if (has_partition && !has_offset)
+        WRONG(check, "SINKONCE_PARTITION needs SINKONCE_OFFSET too: one without the other names no record");
+    if (has_offset && !has_partition)
+        WRONG(check, "SINKONCE_OFFSET needs SINKONCE_PARTITION too: one without the other names no record");
+    if (has_partition && has_offset && settings->topic.count == 0)
+        WRONG(check,
+              "SINKONCE_PARTITION and SINKONCE_OFFSET need SINKONCE_TOPIC too; const:NAME gives a fixed one");
+    if (settings->topic.count > 0 && !has_partition && !has_offset && settings->id.count == 0)
+        WRONG(check, "SINKONCE_TOPIC needs SINKONCE_PARTITION and SINKONCE_OFFSET, or SINKONCE_ID, too");
+}
+
+static void check_readable(struct check *check, const char *name, const char *path)
+{
+    if (is_set(path) && access(path, R_OK) != 0)
+        WRONG(check, "%s names a file that cannot be read: %s (%s)", name, strerror(errno), path);
+}
+
+static void check_tls(struct check *check)
+{
+    const struct settings *settings = check->settings;
+    const bool has_cert = is_set(settings->target_cert_file), has_key = is_set(settings->target_key_file);
+    if (has_cert && !has_key)
+        WRONG(check, "SINKONCE_TARGET_CERT_FILE needs SINKONCE_TARGET_KEY_FILE too; it may be the same file");
+    if (has_key && !has_cert)
+        WRONG(check, "SINKONCE_TARGET_KEY_FILE needs SINKONCE_TARGET_CERT_FILE too; it may be the same file");
+    if (is_set(settings->target_key_password) && !has_key)
+        WRONG(check, "SINKONCE_TARGET_KEY_PASSWORD needs SINKONCE_TARGET_KEY_FILE too");
+    check_readable(check, "SINKONCE_TARGET_CA_FILE", settings->target_ca_file);
+    check_readable(check, "SINKONCE_TARGET_CERT_FILE", settings->target_cert_file);
+    check_readable(check, "SINKONCE_TARGET_KEY_FILE", settings->target_key_file);
+}
+
+bool settings_check(const struct settings *settings, const struct settings_origins *origins,
+                    struct settings_mistakes *mistakes)
+{
+    struct check check = { settings, origins, mistakes, true };
+    check_addresses(&check);
+    check_own_target(&check, "SINKONCE_LISTEN", &settings->listen);
+    check_own_target(&check, "SINKONCE_ADMIN_LISTEN", &settings->admin_listen);
+    check_coordinates(&check);
+    check_composite(&check);
+    check_statuses(&check);
+    check_tls(&check);
+    return check.is_good;
+}
+
+static void check_promises(const struct settings *settings, struct settings_mistakes *mistakes)
+{
+    if (settings->mode == MODE_OFF)
+        settings_note(mistakes,
+                      "SINKONCE_MODE=off: nothing is recorded or dropped, duplicates reach the target");
+    if (settings->in_doubt == POLICY_RETRY)
+        settings_note(mistakes, "SINKONCE_IN_DOUBT=retry: a record in doubt may reach the target twice");
+    if (settings->in_doubt == POLICY_ASSUME_APPLIED)
+        settings_note(mistakes,
+                      "SINKONCE_IN_DOUBT=assume-applied: a record in doubt may never reach the target");
+}
+
+void settings_check_risks(const struct settings *settings, struct settings_mistakes *mistakes)
+{
+    const struct listen_address *admin = &settings->admin_listen;
+    const bool has_tls = is_set(settings->target_ca_file) || is_set(settings->target_cert_file);
+    check_promises(settings, mistakes);
+    if (!settings->is_target_verified)
+        settings_note(mistakes, "SINKONCE_TARGET_VERIFY=off: anybody on the way can be the target");
+    if (settings->target.text != NULL && !settings->target.is_https && has_tls)
+        settings_note(mistakes, "SINKONCE_TARGET begins with http://: the TLS files are not used");
+    if (admin->text != NULL && !listen_address_is_local(admin) && !is_set(settings->admin_token))
+        settings_note(
+            mistakes,
+            "SINKONCE_ADMIN_LISTEN can be reached from other machines and SINKONCE_ADMIN_TOKEN is not set: "
+            "they can read everything and change nothing");
+}
