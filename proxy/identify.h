@@ -12,6 +12,8 @@
 
 enum shape { SHAPE_IS_NONE, SHAPE_IS_SINGLE };
 
+enum { STRIP_HEADERS_MAX = 16 };
+
 /* Bytes from BEGIN up to, not including, END, counted from the start of the body. */
 struct range {
     size_t begin, end;
@@ -32,7 +34,8 @@ struct identified {
     size_t record_count;         /* 0: unkeyed */
     struct range *strip_ranges;  /* owned: coordinate fields to cut from the body, ascending, with a comma each */
     size_t strip_range_count;
-    const char *strip_headers[8];/* borrowed: field names to leave out when SINKONCE_STRIP is on */
+    const char *strip_headers[STRIP_HEADERS_MAX]; /* borrowed, in lower case: field names to leave out when
+                                                     SINKONCE_STRIP is on */
     size_t strip_header_count;
     char *topics;                /* owned: bytes behind the keys' topics */
 };

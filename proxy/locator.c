@@ -317,7 +317,8 @@ static bool number_set(enum id_part part, struct slice digits, struct id_value *
     return true;
 }
 
-/* Between the parts FIRST and LAST, both numbers or the topic, the outer literals are gone already. */
+/* The outer literals go first, then the numbers behind the topic from the right and those before it from the left: the
+ * topic is what remains. */
 bool id_format_match(const struct id_format *format, struct slice value, struct id_value *ret_value)
 {
     assert(format->part_count >= 2);

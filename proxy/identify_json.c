@@ -1,0 +1,60 @@
+/*
+ * identify_json.c - see identify_json.h.
+ */
+#include "identify_json.h"
+
+#include <assert.h>
+
+void json_view_read(struct json_view *view, const struct identifier *identifier, const char bytes[],
+                    size_t byte_count)
+{
+    size_t end, begin = 0;
+    view->is_read = false;
+    while (begin < byte_count && json_is_blank(bytes + begin, 1, 0))
+        begin++;
+    if (identifier->want_count == 0 || begin == byte_count || bytes[begin] != '{')
+        return;
+    memcpy(view->wants, identifier->wants, identifier->want_count * sizeof view->wants[0]);
+    view->is_read = json_scan(bytes, byte_count, view->wants, identifier->want_count, &end) == JSON_DONE &&
+                    json_is_blank(bytes, byte_count, end);
+}
+
+/* Most strings have no escapes and are left where they stand. */
+static enum look string_look(struct slice text, struct value *ret_value)
+{
+    struct slice inside = slice_of(text.at + 1, text.byte_count - 2);
+    ret_value->text = inside;
+    if (inside.byte_count == 0 || memchr(inside.at, '\\', inside.byte_count) == NULL)
+        return LOOK_FOUND;
+    size_t byte_count;
+    if (!json_string_copy(text, ret_value->bytes, sizeof ret_value->bytes, &byte_count))
+        return LOOK_BROKEN;
+    ret_value->text = slice_of(ret_value->bytes, byte_count);
+    return LOOK_FOUND;
+}
+
+enum look json_look(const struct json_view *view, size_t want_index, struct value *ret_value)
+{
+    assert(want_index < JSON_WANTS_MAX);
+    if (!view->is_read || view->wants[want_index].kind == JSON_MISSING)
+        return LOOK_ABSENT;
+    const struct json_want *want = &view->wants[want_index];
+    if (want->is_ambiguous)
+        return LOOK_BROKEN;
+    ret_value->is_number = want->kind == JSON_NUMBER;
+    ret_value->text = want->text;
+    if (want->kind == JSON_STRING)
+        return string_look(want->text, ret_value);
+    if (want->kind == JSON_NULL)
+        return LOOK_ABSENT;
+    return want->kind == JSON_NUMBER ? LOOK_FOUND : LOOK_BROKEN;
+}
+
+bool json_has_telltale(const struct json_view *view, const struct telltale *telltale)
+{
+    if (!view->is_read)
+        return false;
+    const struct json_want *want = &view->wants[telltale->want];
+    return ((telltale->kinds >> want->kind) & 1u) != 0 && !want->is_ambiguous &&
+           (telltale->text == NULL || slice_equals_text(want->text, telltale->text));
+}

@@ -1,0 +1,59 @@
+/*
+ * identify_rules.h - what is looked for in every request, worked out once: rules, their locators, their JSON wants.
+ *
+ * A rule is a set of places that belong together, such as the three headers of one product.  It holds when it yields
+ * topic, partition and offset; a rule of which one place is missing yields nothing.  Private to identify*.c.
+ */
+#ifndef SINKONCE_IDENTIFY_RULES_H
+#define SINKONCE_IDENTIFY_RULES_H
+
+#include "json_scan.h"
+#include "settings.h"
+
+/* The columns of a rule, in the order of the settings. */
+enum coordinate { IN_TOPIC, IN_PARTITION, IN_OFFSET, IN_TIMESTAMP, COORDINATE_COUNT };
+
+enum { RULES_MAX = 8, TELLTALES_MAX = 4, NO_WANT = JSON_WANTS_MAX };
+
+/* One place to look at. */
+struct source {
+    const struct locator *locator; /* borrowed from the settings or the identifier */
+    size_t want;                   /* LOCATOR_JSON: which of the wants; else NO_WANT */
+};
+
+struct column {
+    struct source sources[LOCATORS_MAX]; /* tried in order */
+    size_t count;
+};
+
+/* A member that must be there for a rule to hold. */
+struct telltale {
+    const char *pointer; /* as a locator, "json:/..." */
+    unsigned kinds;      /* a bit for each json_kind that is right */
+    const char *text;    /* the value's bytes; NULL: any */
+    size_t want;
+};
+
+struct rule {
+    const char *name; /* static */
+    struct column columns[COORDINATE_COUNT];
+    struct telltale telltales[TELLTALES_MAX];
+    size_t telltale_count;
+    size_t unhashed;      /* want that differs between deliveries of one record; NO_WANT: none */
+    bool is_witness_only; /* is compared with other rules, but finds nothing by itself */
+};
+
+struct identifier {
+    struct rule rules[RULES_MAX];
+    size_t rule_count;
+    struct column id;                  /* the composite value: one source or none */
+    const struct id_format *id_format; /* borrowed from the settings */
+    enum identity_setting identity;
+    uint64_t records_max;
+    struct json_want wants[JSON_WANTS_MAX]; /* tokens are borrowed from settings and LISTS */
+    size_t want_count;
+    struct locator_list *lists; /* owned: what the default rules' texts were parsed into */
+    size_t list_count;
+};
+
+#endif
