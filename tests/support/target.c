@@ -5,8 +5,9 @@
  *   target --port N [--journal FILE] [--control-port N] [--unix PATH] [--no-journal]
  *
  * Port 0 lets the kernel choose.  Prints "port=N control=N" once it listens on 127.0.0.1.  A journal line is
- * KEY<TAB>HASH OF THE RECORD<TAB>MONOTONIC MILLISECONDS, written before the answer.  --no-journal keeps the totals
- * only, for loads of millions.  Faults are ordered at the control port (target_control.h, target_rules.h).
+ * KEY<TAB>HASH<TAB>MONOTONIC MILLISECONDS, written before the answer; the hash is the CRC-32 of the record's
+ * bytes, a dash and their number.  --no-journal keeps the totals only, for loads of millions.  Faults are
+ * ordered at the control port (target_control.h, target_rules.h).
  */
 #include "target_server.h"
 

@@ -104,15 +104,32 @@ static uint64_t key_count(struct target_counts *counts, const char *key)
     return ++cell->count;
 }
 
+/* CRC-32 as in gzip (RFC 1952, 8), so that a test in any language can compute it. */
+static uint32_t crc32_of(struct target_text text)
+{
+    static uint32_t table[256];
+    uint32_t crc = UINT32_MAX;
+
+    if (table[1] == 0)
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t entry = i;
+            for (int bit = 0; bit < 8; bit++)
+                entry = entry & 1 ? entry >> 1 ^ UINT32_C(0xedb88320) : entry >> 1;
+            table[i] = entry;
+        }
+    for (size_t i = 0; i < text.length; i++)
+        crc = table[(crc ^ (unsigned char)text.bytes[i]) & 255] ^ crc >> 8;
+    return ~crc;
+}
+
 static void journal_write(struct target_counts *counts, const char *key, struct target_text record)
 {
     char line[512];
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    int length = snprintf(line, sizeof line, "%s\t%016" PRIx64 "\t%lld\n", key,
-                          (uint64_t)XXH3_64bits(record.bytes, record.length),
-                          (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    int length = snprintf(line, sizeof line, "%s\t%08" PRIx32 "-%zu\t%lld\n", key, crc32_of(record),
+                          record.length, (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     assert(length > 0 && (size_t)length < sizeof line);
     if (write(counts->journal, line, (size_t)length) != length) {
         perror("target: journal");

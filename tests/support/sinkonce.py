@@ -1,0 +1,380 @@
+"""Starts and stops sinkonce and the counting target for tests.  Python's standard library only.
+
+    with Target() as target, Sinkonce(target.url) as proxy:
+        status, headers, body = proxy.post("/ingest", record("orders", 0, 7))
+        proxy.kill(); proxy.start()         # the same ports, the same ledger
+        assert target.stats()["applied"] == 1
+
+Binaries: SINKONCE_BIN and TARGET_BIN, or the arguments.  Every process is started with the order to die with the
+thread that started it, and is ended by its pid, also when the test fails.  Nothing here waits for a length of time: wait_for() asks
+until a condition holds, and raises TimeoutError with the last logs when it does not.
+"""
+
+import atexit
+import ctypes
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from urllib.parse import quote, urlencode
+
+_libc = ctypes.CDLL(None)
+_running = []
+
+
+def _die_with_parent():
+    _libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+@atexit.register
+def _end_all():
+    for process in list(_running):
+        process.end()
+
+
+def free_port():
+    """A port that nobody has now.  The kernel hands such ports out in turn, so that a collision is unlikely."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(condition, what, seconds=20, logs=()):
+    """Ask CONDITION (about 100 times a second) until it gives something true, and return that."""
+    limit = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > limit:
+            raise TimeoutError("waited %d s for: %s%s" % (seconds, what, "".join(_tail(log) for log in logs)))
+        time.sleep(0.01)
+
+
+def _tail(path, lines=15):
+    try:
+        with open(path, errors="replace") as log:
+            return "\n--- %s\n%s" % (os.path.basename(path), "".join(log.readlines()[-lines:]))
+    except OSError:
+        return ""
+
+
+def record(topic, partition, offset, **fields):
+    """The body of one record in the form of Kafka's InsertField transform."""
+    return json.dumps({"amt": 9007199254740993, "__partition": partition, "id": offset, **fields,
+                       "__topic": topic, "__offset": offset}, separators=(",", ":")).encode()
+
+
+def key(topic, partition, offset):
+    return "%s/%d/%d" % (topic, partition, offset)
+
+
+def journal_hash(body):
+    """The second column of the target's journal."""
+    return "%08x-%d" % (zlib.crc32(body), len(body))
+
+
+def request(port, method, path, body=None, headers=None, timeout=30):
+    """One request on a connection of its own: (status, headers in lower case, body)."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+class Process:
+    """One process with its log file; started and ended by pid."""
+
+    def __init__(self, command, log, env=None, cwd=None, stdin=None, stdout=None):
+        self.log = log
+        with open(log, "ab") as out:
+            self.popen = subprocess.Popen(command, env=env, cwd=cwd, stdin=stdin or subprocess.DEVNULL,
+                                          stdout=stdout or out, stderr=out, preexec_fn=_die_with_parent)
+        _running.append(self)
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def is_running(self):
+        return self.popen.poll() is None
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def wait(self, seconds=30):
+        code = self.popen.wait(seconds)
+        if self in _running:
+            _running.remove(self)
+        return code
+
+    def kill(self):
+        if self.is_running():
+            self.signal(signal.SIGKILL)
+        return self.wait()
+
+    def stop(self, seconds=30):
+        """SIGTERM; the exit code."""
+        if self.is_running():
+            self.signal(signal.SIGTERM)
+        return self.wait(seconds)
+
+    def end(self):
+        try:
+            self.stop(5)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+class _Folder:
+    """A temporary folder, kept when KEEP_FOLDERS is set."""
+
+    def __init__(self, folder, name):
+        self.is_ours = folder is None
+        self.path = folder or tempfile.mkdtemp(prefix="sinkonce-%s-" % name)
+        os.makedirs(self.path, exist_ok=True)
+
+    def remove(self):
+        if self.is_ours and not os.environ.get("KEEP_FOLDERS"):
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Target:
+    """The counting target (target.c).  Each start has the same ports and goes on with the same journal."""
+
+    def __init__(self, folder=None, binary=None, options=()):
+        self._folder = _Folder(folder, "target")
+        self.binary = binary or os.environ.get("TARGET_BIN") or "target"
+        self.journal = os.path.join(self._folder.path, "journal")
+        self.port = self.control_port = 0
+        self.options = list(options)
+        self.process = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def url(self):
+        return "http://127.0.0.1:%d" % self.port
+
+    def start(self):
+        command = [self.binary, "--port", str(self.port), "--control-port", str(self.control_port),
+                   "--journal", self.journal] + self.options
+        self.process = Process(command, os.path.join(self._folder.path, "target.log"), stdout=subprocess.PIPE)
+        with self.process.popen.stdout as out:
+            line = out.readline().decode()
+        if "control=" not in line:
+            raise RuntimeError("the target did not start" + _tail(self.process.log))
+        ports = dict(word.split("=") for word in line.split())
+        self.port, self.control_port = int(ports["port"]), int(ports["control"])
+        return self
+
+    def kill(self):
+        return self.process.kill()
+
+    def stop(self):
+        return self.process.stop()
+
+    def close(self):
+        if self.process:
+            self.process.end()
+        self._folder.remove()
+
+    def ask(self, path):
+        status, _, body = request(self.control_port, "GET", path)
+        if status != 200:
+            raise RuntimeError("target: %s: %d %s" % (path, status, body.decode(errors="replace")))
+        return body
+
+    def set(self, **rule):
+        """This rule alone (target_rules.h), for instance set(every=50, delay=2500)."""
+        self.ask("/set?" + urlencode(rule, quote_via=quote))
+
+    def add(self, **rule):
+        self.ask("/add?" + urlencode(rule, quote_via=quote))
+
+    def clear(self):
+        self.ask("/clear")
+
+    def stats(self):
+        return json.loads(self.ask("/stats"))
+
+    def counters(self):
+        return json.loads(self.ask("/counters"))
+
+    def count(self, record_key):
+        return int(self.ask("/count?" + record_key))
+
+    def held(self):
+        return json.loads(self.ask("/held"))
+
+    def faulted(self):
+        return json.loads(self.ask("/faulted"))
+
+    def last(self):
+        """The last write, byte for byte as it came."""
+        return self.ask("/last")
+
+    def refuse(self):
+        self.ask("/refuse")
+
+    def listen(self):
+        self.ask("/listen")
+
+    def drop(self):
+        self.ask("/drop")
+
+    def reset(self):
+        self.ask("/reset")
+
+    def lines(self):
+        """The journal: a list of (key, hash, milliseconds)."""
+        with open(self.journal) as journal:
+            return [(k, h, int(ms)) for k, h, ms in (line.rstrip("\n").split("\t") for line in journal)]
+
+
+class Sinkonce:
+    """A sinkonce in front of TARGET_URL, on free ports that it keeps over kill() and start()."""
+
+    def __init__(self, target_url, folder=None, binary=None, env=None, wrapper=()):
+        self._folder = _Folder(folder, "proxy")
+        self.binary = binary or os.environ.get("SINKONCE_BIN") or "sinkonce"
+        self.port, self.admin_port = free_port(), free_port()
+        self.data_dir = os.path.join(self._folder.path, "data")
+        os.makedirs(self.data_dir, exist_ok=True)
+        self.log = os.path.join(self._folder.path, "sinkonce.log")
+        self.wrapper = list(wrapper)  # for instance valgrind or strace
+        self.settings = {"SINKONCE_TARGET": target_url, "SINKONCE_LISTEN": "127.0.0.1:%d" % self.port,
+                         "SINKONCE_ADMIN_LISTEN": "127.0.0.1:%d" % self.admin_port,
+                         "SINKONCE_DATA_DIR": self.data_dir, "SINKONCE_LEDGER_MAX": "256MiB"}
+        self.settings.update(env or {})
+        self.process = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def url(self):
+        return "http://127.0.0.1:%d" % self.port
+
+    def environment(self):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SINKONCE_")}
+        env.update({name: value for name, value in self.settings.items() if value is not None})
+        return env
+
+    def start(self, is_ready=True, seconds=20, **changes):
+        """Start, and wait for /readyz unless told otherwise.  CHANGES are settings, by their full names."""
+        self.settings.update(changes)
+        self.process = Process(self.wrapper + [self.binary], self.log, env=self.environment())
+        if is_ready:
+            wait_for(self._is_ready, "sinkonce to be ready", seconds, [self.log])
+        return self
+
+    def _is_ready(self):
+        if not self.process.is_running():
+            raise RuntimeError("sinkonce ended with %s%s" % (self.process.popen.returncode, _tail(self.log)))
+        try:
+            return request(self.admin_port, "GET", "/readyz", timeout=5)[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def run(self, *arguments, seconds=30):
+        """One command of the same program under the same settings, to its end."""
+        return subprocess.run([self.binary, *arguments], env=self.environment(), capture_output=True, text=True,
+                              timeout=seconds)
+
+    def kill(self):
+        """SIGKILL."""
+        return self.process.kill()
+
+    def stop(self):
+        """SIGTERM; the exit code."""
+        return self.process.stop()
+
+    def close(self):
+        if self.process:
+            self.process.end()
+        self._folder.remove()
+
+    # towards the proxy
+
+    def send(self, method, path, body=None, headers=None, timeout=30):
+        return request(self.port, method, path, body, headers, timeout)
+
+    def post(self, path, body, headers=None, timeout=30):
+        return self.send("POST", path, body, {"Content-Type": "application/json", **(headers or {})}, timeout)
+
+    # towards the admin port
+
+    def admin(self, method, path, document=None):
+        """(status, decoded JSON or text)"""
+        body, headers = None, {}
+        if document is not None:
+            body, headers = json.dumps(document).encode(), {"Content-Type": "application/json"}
+        status, _, answer = request(self.admin_port, method, path, body, headers)
+        try:
+            return status, json.loads(answer)
+        except ValueError:
+            return status, answer.decode(errors="replace")
+
+    def metrics(self):
+        """{name or name{labels}: value}"""
+        status, text = self.admin("GET", "/metrics")
+        if status != 200:
+            raise RuntimeError("/metrics: %d" % status)
+        lines = (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))
+        return {name: float(value) for name, value in lines}
+
+    def metric(self, name):
+        """The sum of a metric over its labels."""
+        return sum(value for full, value in self.metrics().items() if full.split("{", 1)[0] == name)
+
+    def _list(self, path, field):
+        """All entries of a paged list, whatever the page size."""
+        entries, after = [], None
+        while True:
+            status, page = self.admin("GET", path + ("&after=" + quote(str(after)) if after is not None else ""))
+            if status != 200:
+                raise RuntimeError("%s: %d %s" % (path, status, page))
+            found = page if isinstance(page, list) else page.get(field, [])
+            entries += found
+            after = page.get("next") if isinstance(page, dict) else None
+            if not found or after is None:
+                return entries
+
+    def in_doubt(self, topic=None):
+        """The doubts: dictionaries with at least id, topic, partition, offset."""
+        return self._list("/in-doubt?limit=1000" + ("&topic=" + topic if topic else ""), "in_doubt")
+
+    def doubt_keys(self, topic=None):
+        return sorted(key(doubt["topic"], doubt["partition"], doubt["offset"]) for doubt in self.in_doubt(topic))
+
+    def resolve(self, doubt_id, is_applied, reason="the target's journal"):
+        return self.admin("POST", "/in-doubt/%s" % quote(str(doubt_id), safe=""),
+                          {"resolution": "applied" if is_applied else "not-applied", "reason": reason})
+
+    def conflicts(self):
+        return self._list("/conflicts?limit=1000", "conflicts")
+
+    def record_state(self, topic, partition, offset):
+        return self.admin("GET", "/records?topic=%s&partition=%d&offset=%d" % (topic, partition, offset))
+
+
+if __name__ == "__main__":
+    sys.exit("a module for tests, not a program")
