@@ -24,7 +24,7 @@ enum attempt_error {
     ATTEMPT_ERROR_DNS,
     ATTEMPT_ERROR_CONNECT,
     ATTEMPT_ERROR_TLS,
-    ATTEMPT_ERROR_QUEUE,     /* no connection became free in time */
+    ATTEMPT_ERROR_QUEUE, /* no connection became free in time */
     ATTEMPT_ERROR_TIMEOUT,
     ATTEMPT_ERROR_CLOSED,    /* closed or reset */
     ATTEMPT_ERROR_GUARD,     /* the library wanted to send it again and was stopped */
@@ -34,17 +34,18 @@ enum attempt_error {
 
 /* One request to the target and its answer.  The caller's memory, lent from upstream_send() until done(). */
 struct flight {
-    struct slice method;            /* borrowed; validated token */
-    struct slice target;            /* borrowed; origin form, appended to the base path of the setting */
-    const struct http1_field *fields; /* borrowed: what is passed on, in order, hop-by-hop and Host already left out */
+    struct slice method; /* borrowed; validated token */
+    struct slice target; /* borrowed; origin form, appended to the base path of the setting */
+    const struct http1_field
+        *fields; /* borrowed: what is passed on, in order, hop-by-hop and Host already left out */
     size_t field_count;
-    struct slice host;              /* borrowed: Host to send; empty: the target's own authority */
-    const struct slice *parts;      /* borrowed: the body in pieces */
+    struct slice host;         /* borrowed: Host to send; empty: the target's own authority */
+    const struct slice *parts; /* borrowed: the body in pieces */
     size_t part_count;
     size_t body_bytes;
-    bool has_body;                  /* false: neither body nor Content-Length is sent */
+    bool has_body; /* false: neither body nor Content-Length is sent */
     bool is_head_request;
-    bool is_stopped;                /* may be set at any time before the prereq: then NOT_SENT */
+    bool is_stopped; /* may be set at any time before the prereq: then NOT_SENT */
     void (*done)(struct flight *flight);
     /* results, valid from done() on; owned by the flight until flight_deinit() */
     struct attempt attempt;
@@ -55,7 +56,7 @@ struct flight {
     struct http1_response response; /* only with ATTEMPT_KNOWN */
     char *answer;                   /* owned: body as received, transfer coding removed */
     size_t answer_bytes;
-    bool is_answer_damaged;         /* the body ended early, or is above the limit */
+    bool is_answer_damaged;                /* the body ended early, or is above the limit */
     uint64_t queued_ns, sent_ns, ended_ns; /* monotonic; sent_ns 0: never */
     /* upstream's */
     struct upstream *upstream;
@@ -63,7 +64,7 @@ struct flight {
     struct flight *next;
 };
 
-void upstream_global_init(void);                                  /* [main] once, before threads */
+void upstream_global_init(void); /* [main] once, before threads */
 /* RESOLVER is shared by all loops and outlives them. */
 MUST_CHECK struct upstream *upstream_new(struct event_base *base, const struct settings *settings,
                                          struct resolver *resolver, unsigned connections_max);

@@ -1,0 +1,131 @@
+/*
+ * upstream_internal.h - what the files upstream*.c share; nobody else includes it.
+ *
+ *     upstream.c           queue, in-flight limit, start and end of a transfer
+ *     upstream_loop.c      libcurl's sockets and timer as events of the loop
+ *     upstream_name.c      the target's addresses, asked of the resolver
+ *     upstream_request.c   what is sent: options, fields, body, the guard
+ *     upstream_response.c  what comes back: head, body, why it ended
+ *     upstream_idle.c      how long each connection has been idle
+ * Threads: [loop], but for what is marked in struct name_query.
+ */
+#ifndef SINKONCE_UPSTREAM_INTERNAL_H
+#define SINKONCE_UPSTREAM_INTERNAL_H
+
+#include <curl/curl.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <pthread.h>
+#include "resolver.h"
+#include "upstream.h"
+#include "upstream_idle.h"
+
+/* One socket of libcurl.  Both events stand ready beforehand, so that the socket callback cannot fail. */
+struct watch {
+    struct event reading, writing;
+    struct upstream *upstream; /* borrowed */
+    bool is_reading, is_writing;
+    struct watch *next; /* in the free list */
+};
+
+/* A question that the resolver's thread answers, perhaps after the upstream has gone. */
+struct name_query {
+    struct lookup lookup; /* lent to the resolver while is_lent */
+    pthread_mutex_t lock;
+    bool is_lent; /* guarded by lock, as is what follows */
+    bool is_answered;
+    int wake_fd; /* an eventfd; -1: the upstream has gone, and done() releases this */
+};
+
+enum name_state { NAME_ASKED, NAME_KNOWN, NAME_FAILED };
+
+/* Whom libcurl connects to: the target, or the proxy before it. */
+struct name {
+    char *host; /* owned; without brackets */
+    uint16_t port;
+    bool is_literal;
+    enum name_state state;
+    uint64_t asked_ns;
+    char detail[96];
+    char addresses[RESOLVER_ADDRESSES_BYTES_MAX];
+    char entry_text[RESOLVER_ADDRESSES_BYTES_MAX + 300];
+    struct curl_slist entry;  /* for CURLOPT_RESOLVE; its text is entry_text */
+    bool is_loaded;           /* libcurl's cache has the present addresses */
+    struct name_query *query; /* owned, or the resolver's when the upstream goes first */
+    struct event wake;
+};
+
+/* One easy handle and what a flight needs around it.  Kept in a free list between flights. */
+struct transfer {
+    CURL *easy;                /* owned */
+    struct upstream *upstream; /* borrowed */
+    struct flight *flight;     /* borrowed while running, else NULL */
+    struct transfer *next, *previous;
+    /* request */
+    struct curl_slist *nodes; /* owned: field_count and some more */
+    size_t node_room;
+    char *text; /* owned: what the nodes point to, and the request target */
+    size_t text_room;
+    char method[16]; /* as last set; "" when it has to be set again */
+    size_t part_index, part_offset, body_bytes_given;
+    int local_port;           /* of the connection, from the prereq on */
+    bool is_connection_new;   /* a socket was opened for it */
+    bool is_connection_stale; /* the guard stopped it because the connection was idle for too long */
+    /* response */
+    size_t head_bytes, head_room, answer_room;
+    bool is_too_large, is_out_of_memory;
+    uint32_t idle_limit_ms;
+    char error[CURL_ERROR_SIZE];
+};
+
+struct flight_list {
+    struct flight *first, *last;
+};
+
+struct upstream {
+    struct event_base *base;         /* borrowed */
+    const struct settings *settings; /* borrowed */
+    struct resolver *resolver;       /* borrowed */
+    unsigned connections_max, in_flight_count;
+    CURLM *multi;                         /* owned */
+    struct event timer;                   /* libcurl's */
+    struct event turn;                    /* delivers what ended without a transfer */
+    struct event expiry;                  /* of the first in the queue */
+    struct watch *watches, *free_watches; /* owned */
+    struct transfer *idle, *running;      /* owned */
+    struct flight_list queue, ended;      /* lent by the callers */
+    struct name name;
+    struct idle_table connections;
+    char *url;               /* owned: scheme and authority only; the rest goes into the request target */
+    char *target_prefix;     /* owned: what stands before the request's own target */
+    bool is_library_running; /* inside libcurl: nothing may call it again */
+};
+
+/* upstream.c */
+void upstream_collect(
+    struct upstream *upstream); /* after each call into libcurl that may have ended transfers */
+void upstream_pump(struct upstream *upstream); /* start what may start */
+
+/* upstream_loop.c */
+MUST_CHECK bool upstream_loop_init(struct upstream *upstream);
+void upstream_loop_deinit(struct upstream *upstream);
+
+/* upstream_name.c */
+MUST_CHECK bool upstream_name_init(struct upstream *upstream);
+void upstream_name_deinit(struct upstream *upstream);
+enum name_state upstream_name_check(struct upstream *upstream, uint64_t now_ns);
+
+/* upstream_request.c */
+struct transfer *transfer_new(struct upstream *upstream); /* NULL: no memory */
+void transfer_free(struct transfer *transfer);
+MUST_CHECK bool transfer_fill(struct transfer *transfer); /* false: no memory */
+bool flight_is_valid(const struct flight *flight);        /* nothing in it can end a line early */
+
+/* upstream_response.c */
+size_t transfer_on_header(char *line, size_t one, size_t byte_count, void *context);
+size_t transfer_on_body(char *bytes, size_t one, size_t byte_count, void *context);
+/* Set all results but the times, from what was observed; RC is libcurl's. */
+void transfer_judge(struct transfer *transfer, CURLcode rc);
+void flight_fail_unsent(struct flight *flight, enum attempt_error error, const char *detail);
+
+#endif
