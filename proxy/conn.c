@@ -29,9 +29,9 @@
 
 enum {
     READ_AHEAD_BYTES = 64 * 1024,
-    BODY_ROOM_FIRST = 64 * 1024,      /* a Content-Length is not trusted further than this at first */
-    DIRECT_READ_MAX = 1024 * 1024,    /* fairness: how much of one body is read in one turn */
-    LINGER_MS = 2000,                 /* RFC 9112, 9.6: long enough for the peer to read the last reply */
+    BODY_ROOM_FIRST = 64 * 1024,   /* a Content-Length is not trusted further than this at first */
+    DIRECT_READ_MAX = 1024 * 1024, /* fairness: how much of one body is read in one turn */
+    LINGER_MS = 2000,              /* RFC 9112, 9.6: long enough for the peer to read the last reply */
     LINGER_BYTES_MAX = 1024 * 1024,
 };
 
@@ -39,30 +39,27 @@ enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BODY, CONN_WORKING, CONN_WRITING, C
 
 #define BIT(state) (1u << CONN_##state)
 static const unsigned may_become[CONN_STATES] = {
-    [CONN_IDLE] = BIT(HEAD) | BIT(LINGERING),
-    [CONN_HEAD] = BIT(BODY) | BIT(WRITING) | BIT(IDLE),
-    [CONN_BODY] = BIT(WORKING) | BIT(WRITING),
-    [CONN_WORKING] = BIT(WRITING),
-    [CONN_WRITING] = BIT(IDLE) | BIT(LINGERING),
-    [CONN_LINGERING] = 0,
+    [CONN_IDLE] = BIT(HEAD) | BIT(LINGERING),    [CONN_HEAD] = BIT(BODY) | BIT(WRITING) | BIT(IDLE),
+    [CONN_BODY] = BIT(WORKING) | BIT(WRITING),   [CONN_WORKING] = BIT(WRITING),
+    [CONN_WRITING] = BIT(IDLE) | BIT(LINGERING), [CONN_LINGERING] = 0,
 };
 
 struct conn {
-    struct conn_service *service;   /* borrowed */
-    struct conn *next, *previous;   /* the service's list */
-    struct bufferevent *bufferevent;/* owned */
-    struct event *turn;             /* owned: goes on in a turn of its own, never from inside conn_reply() */
-    struct request *request;        /* owned until on_request() */
-    void *exchange;                 /* borrowed: who works on the present request */
+    struct conn_service *service;    /* borrowed */
+    struct conn *next, *previous;    /* the service's list */
+    struct bufferevent *bufferevent; /* owned */
+    struct event *turn;              /* owned: goes on in a turn of its own, never from inside conn_reply() */
+    struct request *request;         /* owned until on_request() */
+    void *exchange;                  /* borrowed: who works on the present request */
     struct http1_chunks chunks;
     size_t body_room;
-    uint64_t deadline_ns;           /* of the present state; 0: none */
+    uint64_t deadline_ns; /* of the present state; 0: none */
     uint64_t lingered_bytes;
     enum conn_state state;
     bool is_peer_trusted;
-    bool is_closing;                /* after the present reply */
-    bool is_half_closed;            /* the peer sends nothing more */
-    bool is_advancing;              /* conn_advance() is on the stack */
+    bool is_closing;     /* after the present reply */
+    bool is_half_closed; /* the peer sends nothing more */
+    bool is_advancing;   /* conn_advance() is on the stack */
     char peer[64];
 };
 
@@ -212,15 +209,39 @@ const char *http_reason(int status)
         int status;
         const char *reason;
     } reasons[] = {
-        { 200, "OK" }, { 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" },
-        { 301, "Moved Permanently" }, { 302, "Found" }, { 304, "Not Modified" }, { 307, "Temporary Redirect" },
-        { 308, "Permanent Redirect" }, { 400, "Bad Request" }, { 401, "Unauthorized" }, { 403, "Forbidden" },
-        { 404, "Not Found" }, { 405, "Method Not Allowed" }, { 408, "Request Timeout" }, { 409, "Conflict" },
-        { 410, "Gone" }, { 411, "Length Required" }, { 412, "Precondition Failed" }, { 413, "Content Too Large" },
-        { 414, "URI Too Long" }, { 415, "Unsupported Media Type" }, { 417, "Expectation Failed" },
-        { 422, "Unprocessable Content" }, { 429, "Too Many Requests" }, { 431, "Request Header Fields Too Large" },
-        { 500, "Internal Server Error" }, { 501, "Not Implemented" }, { 502, "Bad Gateway" },
-        { 503, "Service Unavailable" }, { 504, "Gateway Timeout" }, { 505, "HTTP Version Not Supported" },
+        { 200, "OK" },
+        { 201, "Created" },
+        { 202, "Accepted" },
+        { 204, "No Content" },
+        { 206, "Partial Content" },
+        { 301, "Moved Permanently" },
+        { 302, "Found" },
+        { 304, "Not Modified" },
+        { 307, "Temporary Redirect" },
+        { 308, "Permanent Redirect" },
+        { 400, "Bad Request" },
+        { 401, "Unauthorized" },
+        { 403, "Forbidden" },
+        { 404, "Not Found" },
+        { 405, "Method Not Allowed" },
+        { 408, "Request Timeout" },
+        { 409, "Conflict" },
+        { 410, "Gone" },
+        { 411, "Length Required" },
+        { 412, "Precondition Failed" },
+        { 413, "Content Too Large" },
+        { 414, "URI Too Long" },
+        { 415, "Unsupported Media Type" },
+        { 417, "Expectation Failed" },
+        { 422, "Unprocessable Content" },
+        { 429, "Too Many Requests" },
+        { 431, "Request Header Fields Too Large" },
+        { 500, "Internal Server Error" },
+        { 501, "Not Implemented" },
+        { 502, "Bad Gateway" },
+        { 503, "Service Unavailable" },
+        { 504, "Gateway Timeout" },
+        { 505, "HTTP Version Not Supported" },
         { 508, "Loop Detected" },
     };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
@@ -271,7 +292,8 @@ static char *reply_head(const struct reply *reply, bool is_closing, size_t *ret_
     char *head = malloc(room);
     if (head == NULL)
         return NULL;
-    char *to = head + snprintf(head, FIXED_BYTES, "HTTP/1.1 %d %s\r\n", reply->status, http_reason(reply->status));
+    char *to =
+        head + snprintf(head, FIXED_BYTES, "HTTP/1.1 %d %s\r\n", reply->status, http_reason(reply->status));
     if (!reply->has_date)
         to = append_text(to, date_line());
     for (size_t i = 0; i < reply->field_count; i++) {
@@ -402,7 +424,8 @@ static bool read_head(struct conn *conn)
     }
     enum finish why = FINISH_NONE;
     struct request *request = conn->request;
-    switch (http1_head(bytes, byte_count, service->head_bytes_max, service->body_bytes_max, &request->head, &why)) {
+    switch (http1_head(bytes, byte_count, service->head_bytes_max, service->body_bytes_max, &request->head,
+                       &why)) {
     case HTTP1_MORE:
         return false;
     case HTTP1_REFUSED:
@@ -468,8 +491,8 @@ static bool read_body_of_length(struct conn *conn)
         want = conn->body_room - request->body_bytes;
         ssize_t got = evbuffer_get_length(input) > 0
                           ? evbuffer_remove(input, request->body + request->body_bytes, want)
-                          : recv(bufferevent_getfd(conn->bufferevent), request->body + request->body_bytes, want,
-                                 MSG_DONTWAIT);
+                          : recv(bufferevent_getfd(conn->bufferevent), request->body + request->body_bytes,
+                                 want, MSG_DONTWAIT);
         if (got <= 0) /* EAGAIN, or an end that the bufferevent will report */
             return false;
         request->body_bytes += (size_t)got;
@@ -495,7 +518,8 @@ static bool read_body_of_chunks(struct conn *conn)
         enum finish why = FINISH_NONE;
         enum http1_status status =
             http1_chunk(&conn->chunks, piece.iov_base, piece.iov_len, limit, &taken, &body, &why);
-        if (status == HTTP1_REFUSED || !body_grow(conn, body.byte_count, limit < BODY_ROOM_FIRST ? BODY_ROOM_FIRST : limit)) {
+        if (status == HTTP1_REFUSED ||
+            !body_grow(conn, body.byte_count, limit < BODY_ROOM_FIRST ? BODY_ROOM_FIRST : limit)) {
             refuse(conn, status == HTTP1_REFUSED ? why : FINISH_NO_MEMORY);
             return true;
         }
@@ -635,7 +659,8 @@ static void event_cb(struct bufferevent *bufferevent, short what, void *context)
     }
 }
 
-bool conn_new(struct event_base *base, int fd, struct conn_service *service, const char *peer, bool is_trusted_peer)
+bool conn_new(struct event_base *base, int fd, struct conn_service *service, const char *peer,
+              bool is_trusted_peer)
 {
     struct conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL) {
@@ -664,7 +689,8 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
     service->conn_count++;
     deadline_set(conn, service->idle_timeout_ms);
     bufferevent_setcb(conn->bufferevent, read_cb, write_cb, event_cb, conn);
-    size_t read_ahead = service->head_bytes_max > READ_AHEAD_BYTES ? service->head_bytes_max : READ_AHEAD_BYTES;
+    size_t read_ahead =
+        service->head_bytes_max > READ_AHEAD_BYTES ? service->head_bytes_max : READ_AHEAD_BYTES;
     bufferevent_setwatermark(conn->bufferevent, EV_READ, 0, read_ahead); /* a whole head must fit */
     bufferevent_disable(conn->bufferevent, EV_WRITE);
     bufferevent_enable(conn->bufferevent, EV_READ);

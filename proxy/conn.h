@@ -24,9 +24,9 @@ struct conn_service {
     size_t head_bytes_max;
     uint64_t body_bytes_max;
     uint64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms, write_timeout_ms;
-    bool is_draining;                       /* replies say Connection: close, idle connections are closed */
-    struct conn *first;                     /* conn.c's: all open connections */
-    size_t conn_count;                      /* conn.c's */
+    bool is_draining;   /* replies say Connection: close, idle connections are closed */
+    struct conn *first; /* conn.c's: all open connections */
+    size_t conn_count;  /* conn.c's */
     /* A whole request.  REQUEST is moved in: the service frees it.  Answered by one conn_reply(), perhaps from in here. */
     void (*on_request)(void *context, struct conn *conn, struct request **request);
     /* The connection is about to be freed while its request is unanswered: forget CONN. */
@@ -35,21 +35,21 @@ struct conn_service {
     void (*on_refused)(void *context, const char *peer, enum finish why);
     /* The connector left in the middle of its request, or of our answer. */
     void (*on_abort)(void *context, const char *peer, bool is_reading);
-    void (*on_closed)(void *context);   /* the last word of a connection */
+    void (*on_closed)(void *context); /* the last word of a connection */
 };
 
 /* What goes back.  Everything is copied or taken before conn_reply() returns. */
 struct reply {
     int status;
-    const struct http1_field *fields;       /* borrowed; without Content-Length, Connection, Date and hop-by-hop */
+    const struct http1_field *fields; /* borrowed; without Content-Length, Connection, Date and hop-by-hop */
     size_t field_count;
-    struct slice body;                      /* borrowed, unless BODY_OWNED */
-    char *body_owned;                       /* taken (free() later) when not NULL; BODY then is it */
-    bool is_body_left_out;                  /* answer to HEAD, 204, 304 */
-    bool has_length;                        /* with is_body_left_out: say Content-Length LENGTH all the same */
+    struct slice body;     /* borrowed, unless BODY_OWNED */
+    char *body_owned;      /* taken (free() later) when not NULL; BODY then is it */
+    bool is_body_left_out; /* answer to HEAD, 204, 304 */
+    bool has_length;       /* with is_body_left_out: say Content-Length LENGTH all the same */
     uint64_t length;
-    bool is_closing;                        /* Connection: close, whatever the request said */
-    bool has_date;                          /* fields hold one */
+    bool is_closing; /* Connection: close, whatever the request said */
+    bool has_date;   /* fields hold one */
 };
 
 /* FD is taken, closed on failure.  False: no memory. */

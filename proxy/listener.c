@@ -24,10 +24,10 @@ enum { BACKLOG = 1024, ACCEPTS_PER_TURN = 64, PAUSE_MS = 100 };
 struct listener {
     struct event *readable, *pause; /* owned */
     listener_accepted_fn *accepted;
-    void *context;                  /* borrowed */
+    void *context; /* borrowed */
     int fd;
-    int spare_fd;                   /* given up to accept and close one connection when descriptors run out */
-    char unix_path[108];            /* "": none; unlinked at the end */
+    int spare_fd;        /* given up to accept and close one connection when descriptors run out */
+    char unix_path[108]; /* "": none; unlinked at the end */
     char address[128];
 };
 
@@ -52,7 +52,8 @@ static void address_text(const struct sockaddr *address, socklen_t bytes, char t
     char host[64], port[16];
     if (address->sa_family == AF_UNIX)
         snprintf(text, text_bytes, "unix");
-    else if (getnameinfo(address, bytes, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+    else if (getnameinfo(address, bytes, host, sizeof host, port, sizeof port,
+                         NI_NUMERICHOST | NI_NUMERICSERV) == 0)
         snprintf(text, text_bytes, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
     else
         snprintf(text, text_bytes, "unknown");
@@ -73,7 +74,8 @@ static void hand_over(struct listener *listener, int fd, const struct sockaddr *
 static void descriptors_short(struct listener *listener)
 {
     const struct timeval rest = { 0, PAUSE_MS * 1000 };
-    LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", "no file descriptor is left for a connection; raise the limit",
+    LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit",
+                      "no file descriptor is left for a connection; raise the limit",
                       log_text("limit", "descriptors"));
     if (listener->spare_fd >= 0) {
         close(listener->spare_fd);
@@ -186,7 +188,8 @@ static void bound_address(struct listener *listener, const struct listen_address
         address_text((struct sockaddr *)&bound, bytes, listener->address, sizeof listener->address);
 }
 
-static bool listener_open(struct listener *listener, struct event_base *base, const struct listen_address *address)
+static bool listener_open(struct listener *listener, struct event_base *base,
+                          const struct listen_address *address)
 {
     listener->fd = address->is_unix ? socket_unix(address->host, listener) : socket_tcp(address);
     if (listener->fd < 0 || listen(listener->fd, BACKLOG) != 0)
@@ -215,7 +218,8 @@ static void listener_close(struct listener *listener)
 }
 
 struct listener *listener_new(struct event_base *base, const struct listen_address *address,
-                              listener_accepted_fn *accepted, void *context, char ret_why[], size_t why_bytes_max)
+                              listener_accepted_fn *accepted, void *context, char ret_why[],
+                              size_t why_bytes_max)
 {
     struct listener *listener = calloc(1, sizeof *listener);
     if (listener == NULL) {

@@ -28,7 +28,7 @@ struct program {
     struct resolver *resolver;           /* borrowed */
     atomic_size_t in_flight;             /* requests that are not answered and settled yet */
     atomic_size_t connections;
-    char via[64];                        /* "1.1 sinkonce-0123abcd": pseudonym with the instance's id */
+    char via[64]; /* "1.1 sinkonce-0123abcd": pseudonym with the instance's id */
 };
 
 struct loop_task {
@@ -37,32 +37,32 @@ struct loop_task {
 };
 
 struct loop {
-    struct program *program;            /* borrowed */
-    struct event_base *base;            /* owned */
-    struct store_port *port;            /* owned */
-    struct upstream *upstream;          /* owned */
-    struct conn_service service;        /* the data port */
-    struct exchange *spare_exchanges;   /* owned: free list */
+    struct program *program;          /* borrowed */
+    struct event_base *base;          /* owned */
+    struct store_port *port;          /* owned */
+    struct upstream *upstream;        /* owned */
+    struct conn_service service;      /* the data port */
+    struct exchange *spare_exchanges; /* owned: free list */
     size_t spare_count;
-    atomic_size_t connections;          /* of this loop: the acceptor takes the least */
+    atomic_size_t connections; /* of this loop: the acceptor takes the least */
     /* loop.c's */
     pthread_t thread;
     unsigned index;
     struct event *wake, *port_ready, *tick; /* owned */
-    int wake_fd;                        /* owned */
+    int wake_fd;                            /* owned */
     pthread_mutex_t lock;
     struct loop_task *first_task, *last_task; /* guarded by lock */
-    pthread_cond_t started;             /* guarded by lock */
-    int start_state;                    /* guarded by lock: 0 starting, 1 running, -1 failed */
+    pthread_cond_t started;                   /* guarded by lock */
+    int start_state;                          /* guarded by lock: 0 starting, 1 running, -1 failed */
 };
 
 /* [main] Start a loop; NULL: no memory, no thread.  CONNECTIONS_MAX: its part of the target's connections. */
 MUST_CHECK struct loop *loop_new(struct program *program, unsigned index, unsigned connections_max);
 /* [main] Ends the thread and frees all; exchanges that still run are left as INTENT. */
 void loop_free(struct loop *loop);
-void loop_post(struct loop *loop, struct loop_task *task);  /* [any] TASK is moved in */
+void loop_post(struct loop *loop, struct loop_task *task); /* [any] TASK is moved in */
 /* [main] Hand an accepted connection over.  False: no memory, FD is closed. */
 MUST_CHECK bool loop_accept(struct loop *loop, int fd, const char *peer, bool is_trusted_peer);
-void loop_drain(struct loop *loop);                         /* [main] conn_drain_all() on the loop's thread */
+void loop_drain(struct loop *loop); /* [main] conn_drain_all() on the loop's thread */
 
 #endif

@@ -1,0 +1,221 @@
+/*
+ * account.c - what an exchange leaves behind in counters and logs: told once, at its end.
+ *
+ * Every record is counted in sinkonce_records_total and in exactly one of its parts.
+ */
+#include <string.h>
+
+#include "clock.h"
+#include "exchange_state.h"
+#include "log.h"
+#include "log_line.h"
+#include "metrics.h"
+
+static bool is_write(const struct exchange *ex)
+{
+    enum http1_method method = ex->request->head.method;
+    return method == HTTP1_POST || method == HTTP1_PUT || method == HTTP1_PATCH || method == HTTP1_DELETE;
+}
+
+static enum counter counter_of_outcome(enum outcome outcome)
+{
+    switch (outcome) {
+    case OUTCOME_APPLIED:
+        return COUNTER_RECORDS_APPLIED;
+    case OUTCOME_NOT_APPLIED:
+        return COUNTER_RECORDS_REJECTED;
+    case OUTCOME_NOT_SENT:
+        return COUNTER_RECORDS_NOT_SENT;
+    case OUTCOME_UNKNOWN:
+    default:
+        return COUNTER_RECORDS_IN_DOUBT;
+    }
+}
+
+/* The part in which one record of an exchange that sent nothing is counted. */
+static enum counter counter_of_finish(enum finish finish, enum verdict verdict)
+{
+    switch ((int)finish) {
+    case FINISH_DUPLICATE:
+        return COUNTER_RECORDS_DUPLICATE;
+    case FINISH_CONFLICT:
+        return COUNTER_RECORDS_CONFLICT;
+    case FINISH_IN_DOUBT:
+    case FINISH_IN_FLIGHT:
+    case FINISH_DOUBTS_FULL:
+        return verdict == VERDICT_APPLIED ? COUNTER_RECORDS_DUPLICATE : COUNTER_RECORDS_BUSY;
+    default:
+        return COUNTER_RECORDS_NOT_SENT;
+    }
+}
+
+static enum counter counter_of(const struct exchange *ex, size_t i)
+{
+    bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
+    bool is_sent = ex->flight.done != NULL;
+    if (is_sent && (is_observed || ex->verdicts[i] == VERDICT_NEW))
+        return counter_of_outcome(ex->outcomes[i]);
+    if (is_sent)
+        return COUNTER_RECORDS_DUPLICATE;
+    return counter_of_finish(ex->finish, ex->verdicts != NULL ? ex->verdicts[i] : VERDICT_NEW);
+}
+
+static void count_records(const struct exchange *ex)
+{
+    size_t record_count = ex->identified.record_count;
+    bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
+    if (!is_write(ex) || ex->finish == FINISH_LOOP)
+        return;
+    if (!ex->is_keyed) {
+        metrics_add(COUNTER_RECORDS, 1);
+        metrics_add(COUNTER_RECORDS_UNKEYED, 1);
+        return;
+    }
+    metrics_add(COUNTER_RECORDS, record_count);
+    metrics_observe(HISTOGRAM_BATCH_RECORDS, record_count);
+    for (size_t i = 0; i < record_count; i++) {
+        metrics_add(counter_of(ex, i), 1);
+        if (is_observed && ex->verdicts != NULL && ex->verdicts[i] == VERDICT_APPLIED)
+            metrics_add(COUNTER_RECORDS_WOULD_DROP, 1);
+    }
+    metrics_add(COUNTER_RECORDS_RETRIED, ex->claim.ret_retried_count);
+}
+
+static void log_record(const struct exchange *ex, enum log_level level, const char *event)
+{
+    const struct record_key *key = &ex->identified.records[0].key;
+    const char *detail = ex->flight.done != NULL ? ex->flight.detail : "";
+    LOG_EVENT_LIMITED(level, event, finish_rows[ex->finish].words, log_slice("topic", key->topic),
+                      log_integer("partition", key->partition), log_integer("offset", key->offset),
+                      log_integer("records", (int64_t)ex->identified.record_count),
+                      log_text("detail", detail));
+}
+
+/* One line for an end that somebody should look at; the rest is the access log's. */
+static void log_end(const struct exchange *ex)
+{
+    switch ((int)ex->finish) {
+    case FINISH_IN_DOUBT:
+        log_record(ex, LOG_LEVEL_WARN, "record.in_doubt");
+        break;
+    case FINISH_CONFLICT:
+        log_record(ex, LOG_LEVEL_ERROR, "record.conflict");
+        break;
+    case FINISH_LEDGER_FULL:
+        LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "ledger.full", finish_rows[ex->finish].words,
+                          log_text("remedy", "raise SINKONCE_LEDGER_MAX or make room on the disk"));
+        break;
+    case FINISH_LEDGER_FAILED:
+        LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "ledger.error", finish_rows[ex->finish].words,
+                          log_text("remedy", "look at the disk; writes are refused until a commit succeeds"));
+        break;
+    case FINISH_NOT_SENT:
+    case FINISH_TARGET_BUSY:
+    case FINISH_TARGET_LOST:
+    case FINISH_BAD_ANSWER:
+    case FINISH_REDIRECTED:
+        LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "target.error", finish_rows[ex->finish].words,
+                          log_text("cause", attempt_error_name(ex->flight.error)),
+                          log_text("detail", ex->flight.detail));
+        break;
+    case FINISH_UNKEYED_REFUSED:
+        LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "record.unkeyed", finish_rows[ex->finish].words,
+                          log_slice("path", ex->request->head.path));
+        break;
+    default:
+        if (!ex->is_keyed && is_write(ex))
+            LOG_EVENT_LIMITED(LOG_LEVEL_INFO, "record.unkeyed",
+                              "a write without coordinates was forwarded untouched",
+                              log_slice("path", ex->request->head.path));
+    }
+}
+
+static const char *label_of(const struct exchange *ex)
+{
+    if (ex->finish != FINISH_FORWARDED)
+        return finish_rows[ex->finish].label;
+    if (ex->is_keyed)
+        return finish_rows[FINISH_APPLIED].label;
+    return is_write(ex) ? finish_rows[FINISH_UNKEYED].label : finish_rows[FINISH_FORWARDED].label;
+}
+
+/* "all", or LABEL stands in the list. */
+static bool is_logged(const char *setting, const char *label)
+{
+    if (strcmp(setting, "off") == 0)
+        return false;
+    return strcmp(setting, "all") == 0 || http1_list_has(slice_of_text(setting), slice_of_text(label));
+}
+
+/* The path without its query, which may hold tokens. */
+static void log_access_line(const struct exchange *ex, uint64_t now_ns)
+{
+    const struct request *request = ex->request;
+    const struct http1_field *trace =
+        http1_field_find(request->head.fields, request->head.field_count, "traceparent");
+    const struct http1_field *id =
+        http1_field_find(request->head.fields, request->head.field_count, "x-request-id");
+    const char *label = label_of(ex);
+    if (!is_logged(ex->loop->program->settings->access_log, label))
+        return;
+    struct log_field fields[] = {
+        log_text("peer", request->peer),
+        log_slice("method", request->head.method_text),
+        log_slice("path", request->head.path),
+        log_integer("status", ex->answered_status),
+        log_text("outcome", label),
+        log_integer("records", (int64_t)ex->identified.record_count),
+        log_integer("duration_us", (int64_t)((now_ns - request->started_ns) / 1000)),
+        log_integer("target_us", (int64_t)(ex->target_ns / 1000)),
+        log_slice("traceparent", trace != NULL ? trace->value : slice_of("", 0)),
+        log_slice("x_request_id", id != NULL ? id->value : slice_of("", 0)),
+    };
+    struct log_line line;
+    struct log_words words = { .time_ms = clock_unix_ms(),
+                               .level = LOG_LEVEL_INFO,
+                               .event = "http.access",
+                               .message = finish_rows[ex->finish].words,
+                               .fields = fields,
+                               .field_count = sizeof fields / sizeof fields[0] };
+    log_line_form(&line, false, &words);
+    log_access(slice_of(line.bytes, line.byte_count > 0 ? line.byte_count - 1 : 0));
+}
+
+void account_finish(const struct exchange *ex)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t whole_ns = now_ns - ex->request->whole_ns;
+    count_records(ex);
+    metrics_observe(HISTOGRAM_REQUEST_DURATION, whole_ns);
+    metrics_observe(HISTOGRAM_OVERHEAD_DURATION, whole_ns > ex->target_ns ? whole_ns - ex->target_ns : 0);
+    if (ex->finish == FINISH_UNKEYED_REFUSED)
+        metrics_add(COUNTER_REFUSED_UNKEYED, 1);
+    log_end(ex);
+    log_access_line(ex, now_ns);
+}
+
+void account_refused(enum finish why)
+{
+    switch ((int)why) {
+    case FINISH_BUSY:
+    case FINISH_NO_MEMORY:
+        metrics_add(COUNTER_REFUSED_IN_FLIGHT, 1);
+        break;
+    case FINISH_DRAINING:
+        metrics_add(COUNTER_REFUSED_DRAINING, 1);
+        break;
+    case FINISH_TOO_MANY_CONNECTIONS:
+        metrics_add(COUNTER_REFUSED_CONNECTIONS, 1);
+        break;
+    case FINISH_REQUEST_TIMEOUT:
+        metrics_add(COUNTER_REFUSED_TIMEOUT, 1);
+        break;
+    case FINISH_BODY_TOO_LARGE:
+    case FINISH_HEAD_TOO_LARGE:
+    case FINISH_TARGET_TOO_LONG:
+        metrics_add(COUNTER_REFUSED_TOO_LARGE, 1);
+        break;
+    default:
+        metrics_add(COUNTER_REFUSED_HTTP, 1);
+    }
+}

@@ -1,0 +1,384 @@
+/*
+ * serve.c - starts everything in order, turns signals into a drain, stops in the opposite order.
+ *
+ *   ledger (every intent is in doubt before anybody can connect) -> loops -> admin port -> connectors' port -> ready
+ *   SIGTERM -> not ready -> delay -> stop accepting -> what is in flight ends, or time is up -> exit 0
+ *
+ * Nothing is written only at shutdown: a kill is an ordinary way to stop.
+ */
+#include "serve.h"
+
+#include <assert.h>
+#include <event2/event.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "admin.h"
+#include "clock.h"
+#include "exchange_state.h"
+#include "listener.h"
+#include "metrics.h"
+
+enum {
+    LOOPS_MAX = 64,
+    TICK_MS = 20,
+    LAST_WORDS_MS =
+        500, /* for replies that are written, but not taken yet, when nothing is in flight any more */
+    ADMIN_CONNECTIONS_MAX = 64,
+};
+
+enum life { LIFE_RUNNING, LIFE_DELAY, LIFE_DRAINING, LIFE_OVER };
+
+struct server {
+    const struct settings *settings; /* borrowed */
+    struct event_base *base;         /* owned, as all below */
+    struct store *store;
+    struct store_port *port;
+    struct identifier *identifier;
+    struct resolver *resolver;
+    struct loop *loops[LOOPS_MAX];
+    size_t loop_count;
+    struct admin *admin;
+    struct listener *data_listener, *admin_listener;
+    struct event *signals[3], *tick, *port_ready;
+    struct program program;
+    struct program_state state;
+    enum life life;
+    uint64_t life_until_ns;  /* of DELAY and DRAINING */
+    uint64_t quiet_since_ns; /* nothing in flight since; 0: something is */
+};
+
+/* ---- connections --------------------------------------------------------------------------------------------- */
+
+/* Over the cap: a short 503, best effort, without a loop's help. */
+static void turn_away(int fd)
+{
+    const struct finish_row *row = &finish_rows[FINISH_TOO_MANY_CONNECTIONS];
+    char body[160], words[512], thrown_away[4096];
+    int body_bytes =
+        snprintf(body, sizeof body, "{\"error\":\"%s\",\"detail\":\"%s\"}\n", row->label, row->words);
+    int bytes = snprintf(words, sizeof words,
+                         "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+                         "Retry-After: 1\r\nSinkonce-Outcome: busy\r\nConnection: close\r\n\r\n%s",
+                         http_reason(503), body_bytes, body);
+    if (send(fd, words, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+        shutdown(fd, SHUT_WR);
+    while (recv(fd, thrown_away, sizeof thrown_away, MSG_DONTWAIT) > 0)
+        continue; /* unread bytes would turn the close into a reset, and the answer would be lost */
+    close(fd);
+    account_refused(FINISH_TOO_MANY_CONNECTIONS);
+    LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "limit.hit", row->words, log_text("limit", "SINKONCE_MAX_CONNECTIONS"));
+}
+
+static struct loop *least_loaded(const struct server *server)
+{
+    struct loop *best = server->loops[0];
+    for (size_t i = 1; i < server->loop_count; i++) {
+        if (atomic_load(&server->loops[i]->connections) < atomic_load(&best->connections))
+            best = server->loops[i];
+    }
+    return best;
+}
+
+static void on_connector(void *context, int fd, const char *peer, bool is_trusted_peer)
+{
+    struct server *server = context;
+    if (atomic_load(&server->program.connections) >= server->settings->connections_max) {
+        turn_away(fd);
+        return;
+    }
+    if (!loop_accept(least_loaded(server), fd, peer, is_trusted_peer))
+        LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", "out of memory: a connection was closed",
+                          log_text("limit", "memory"));
+}
+
+static void on_operator(void *context, int fd, const char *peer, bool is_trusted_peer)
+{
+    struct server *server = context;
+    struct conn_service *service = admin_service(server->admin);
+    if (service->conn_count >= ADMIN_CONNECTIONS_MAX) {
+        close(fd);
+        return;
+    }
+    if (!conn_new(server->base, fd, service, peer, is_trusted_peer))
+        LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", "out of memory: a connection was closed",
+                          log_text("limit", "memory"));
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------- */
+
+static void drain_begin(struct server *server)
+{
+    server->life = LIFE_DRAINING;
+    server->life_until_ns = clock_monotonic_ns() + server->settings->drain_timeout_ms * NS_PER_MS;
+    listener_free(server->data_listener);
+    server->data_listener = NULL;
+    for (size_t i = 0; i < server->loop_count; i++)
+        loop_drain(server->loops[i]);
+}
+
+static void stop_requested(struct server *server)
+{
+    if (server->life != LIFE_RUNNING) {
+        LOG_EVENT(LOG_LEVEL_WARN, "server.stop", "stopped at once by a second signal",
+                  log_integer("code", EX_OK));
+        _exit(EX_OK);
+    }
+    LOG_EVENT(LOG_LEVEL_INFO, "drain.start", "stopping: what is in flight may end",
+              log_integer("in_flight", (int64_t)atomic_load(&server->program.in_flight)));
+    server->state.is_draining = true;
+    server->state.is_ready = false;
+    server->life = LIFE_DELAY;
+    server->life_until_ns = clock_monotonic_ns() + server->settings->drain_delay_ms * NS_PER_MS;
+    if (server->settings->drain_delay_ms == 0)
+        drain_begin(server);
+}
+
+static void signal_cb(evutil_socket_t number, short what, void *context)
+{
+    (void)what;
+    if (number == SIGHUP)
+        LOG_EVENT(LOG_LEVEL_INFO, "server.hangup", "there is nothing to be read again",
+                  log_integer("signal", number));
+    else
+        stop_requested(context);
+}
+
+static bool is_quiet(struct server *server, uint64_t now_ns)
+{
+    if (atomic_load(&server->program.in_flight) > 0) {
+        server->quiet_since_ns = 0;
+        return false;
+    }
+    if (server->quiet_since_ns == 0)
+        server->quiet_since_ns = now_ns;
+    return atomic_load(&server->program.connections) == 0 ||
+           now_ns - server->quiet_since_ns > (uint64_t)LAST_WORDS_MS * NS_PER_MS;
+}
+
+static void drain_check(struct server *server, uint64_t now_ns)
+{
+    if (is_quiet(server, now_ns)) {
+        server->life = LIFE_OVER;
+        event_base_loopbreak(server->base);
+    } else if (now_ns >= server->life_until_ns) {
+        LOG_EVENT(LOG_LEVEL_WARN, "drain.timeout",
+                  "time is up: what is in flight will be in doubt at the next start",
+                  log_integer("in_flight", (int64_t)atomic_load(&server->program.in_flight)));
+        _exit(EX_OK);
+    }
+}
+
+static void tick_cb(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+    uint64_t now_ns = clock_monotonic_ns();
+    (void)fd;
+    (void)what;
+    conn_sweep(admin_service(server->admin), now_ns);
+    if (server->life == LIFE_DELAY && now_ns >= server->life_until_ns)
+        drain_begin(server);
+    if (server->life == LIFE_DRAINING)
+        drain_check(server, now_ns);
+}
+
+static void port_cb(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+    (void)fd;
+    (void)what;
+    store_port_deliver(server->port);
+}
+
+/* ---- start --------------------------------------------------------------------------------------------------- */
+
+static int ledger_open(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct store_options options = {
+        .folder = settings->data_dir,
+        .scope = settings->scope,
+        .ledger_bytes_max = settings->ledger_bytes_max,
+        .is_missing_refused = settings->is_ledger_missing_refused,
+        .policy = settings->in_doubt,
+        .in_doubt_max = settings->in_doubt_max,
+        .marks = (uint32_t)settings->marks,
+        .is_identity_checked = settings->identity != IDENTITY_OFF,
+        .window = settings->window,
+        .is_first_sight_held = settings->is_first_sight_held,
+        .replies = (uint32_t)settings->replies,
+        .reply_bytes_max = (uint32_t)settings->reply_bytes,
+        .commit_delay_us = (uint32_t)settings->commit_delay_ms * 1000,
+    };
+    char why[512] = "";
+    enum store_open_status status = store_open(&options, &server->store, why, sizeof why);
+    if (status == STORE_OPENED)
+        return EX_OK;
+    LOG_EVENT(LOG_LEVEL_ERROR, status == STORE_LOCKED ? "ledger.locked" : "ledger.error", why,
+              log_text("folder", settings->data_dir));
+    return status == STORE_LOCKED ? EX_TEMPFAIL : EX_IOERR;
+}
+
+static void ledger_log(const struct server *server)
+{
+    struct store_figures figures;
+    store_figures_get(server->store, &figures);
+    LOG_EVENT(LOG_LEVEL_INFO, figures.boot_count <= 1 ? "ledger.created" : "ledger.open",
+              figures.boot_count <= 1 ? "a new ledger: every record is unknown to it" : "the ledger is open",
+              log_text("id", store_id(server->store)), log_integer("boot", (int64_t)figures.boot_count),
+              log_integer("in_doubt", (int64_t)figures.in_doubt_records),
+              log_integer("used_bytes", (int64_t)figures.used_bytes));
+    if (figures.in_doubt_records > 0)
+        LOG_EVENT(LOG_LEVEL_WARN, "ledger.recovered",
+                  "records are in doubt; see GET /in-doubt of the admin port",
+                  log_integer("in_doubt", (int64_t)figures.in_doubt_records));
+}
+
+static bool loops_start(struct server *server)
+{
+    size_t wanted = (size_t)server->settings->workers;
+    uint64_t connections = server->settings->target_connections;
+    for (size_t i = 0; i < wanted && i < LOOPS_MAX; i++) {
+        unsigned part = (unsigned)((connections + wanted - 1) / wanted);
+        server->loops[i] = loop_new(&server->program, (unsigned)i, part);
+        if (server->loops[i] == NULL)
+            return false;
+        server->loop_count++;
+    }
+    return true;
+}
+
+static bool events_start(struct server *server)
+{
+    static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
+    const struct timeval tick = { 0, TICK_MS * 1000 };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        server->signals[i] = evsignal_new(server->base, numbers[i], signal_cb, server);
+        if (server->signals[i] == NULL || event_add(server->signals[i], NULL) != 0)
+            return false;
+    }
+    server->tick = event_new(server->base, -1, EV_PERSIST, tick_cb, server);
+    server->port_ready =
+        event_new(server->base, store_port_fd(server->port), EV_READ | EV_PERSIST, port_cb, server);
+    return server->tick != NULL && server->port_ready != NULL && event_add(server->tick, &tick) == 0 &&
+           event_add(server->port_ready, NULL) == 0;
+}
+
+static bool parts_start(struct server *server)
+{
+    server->base = event_base_new();
+    server->port = store_port_new(server->store);
+    server->identifier = identifier_new(server->settings);
+    server->resolver = resolver_new();
+    if (server->base == NULL || server->port == NULL || server->identifier == NULL ||
+        server->resolver == NULL)
+        return false;
+    server->program.settings = server->settings;
+    server->program.identifier = server->identifier;
+    server->program.store = server->store;
+    server->program.resolver = server->resolver;
+    snprintf(server->program.via, sizeof server->program.via, "1.1 sinkonce-%.8s", store_id(server->store));
+    server->admin = admin_new(server->base, server->settings, server->store, server->port, &server->state);
+    return server->admin != NULL && loops_start(server) && events_start(server);
+}
+
+static bool listen_start(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    char why[256] = "";
+    server->admin_listener =
+        listener_new(server->base, &settings->admin_listen, on_operator, server, why, sizeof why);
+    if (server->admin_listener != NULL)
+        server->data_listener =
+            listener_new(server->base, &settings->listen, on_connector, server, why, sizeof why);
+    if (server->data_listener != NULL)
+        return true;
+    LOG_EVENT(LOG_LEVEL_ERROR, "server.stop", "an address cannot be listened on", log_text("detail", why));
+    return false;
+}
+
+/* ---- stop ---------------------------------------------------------------------------------------------------- */
+
+static void server_stop(struct server *server)
+{
+    listener_free(server->data_listener);
+    listener_free(server->admin_listener);
+    for (size_t i = 0; i < server->loop_count; i++)
+        loop_free(server->loops[i]);
+    admin_free(server->admin);
+    for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
+        if (server->signals[i] != NULL)
+            event_free(server->signals[i]);
+    }
+    if (server->tick != NULL)
+        event_free(server->tick);
+    if (server->port_ready != NULL)
+        event_free(server->port_ready);
+    store_port_free(server->port);
+    identifier_free(server->identifier);
+    if (server->resolver != NULL)
+        resolver_free(server->resolver);
+    if (server->base != NULL)
+        event_base_free(server->base);
+    store_close(server->store);
+}
+
+/* Connections, target and files together may need more than the usual soft limit of 1,024. */
+static void descriptors_raise(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+            LOG_EVENT(LOG_LEVEL_WARN, "limit.hit", "the limit of file descriptors cannot be raised",
+                      log_integer("soft", (int64_t)limit.rlim_cur));
+    }
+}
+
+static int server_run(struct server *server)
+{
+    if (!parts_start(server)) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "server.stop", "out of memory, threads or descriptors at start",
+                  log_integer("code", EX_OSERR));
+        return EX_OSERR;
+    }
+    if (!listen_start(server))
+        return EX_UNAVAILABLE;
+    server->state.is_started = true;
+    server->state.is_ready = true;
+    LOG_EVENT(LOG_LEVEL_INFO, "server.ready", "ready for connectors",
+              log_text("listen", listener_address(server->data_listener)),
+              log_text("admin", listener_address(server->admin_listener)),
+              log_text("target", server->settings->target.text),
+              log_integer("workers", (int64_t)server->loop_count));
+    event_base_dispatch(server->base);
+    LOG_EVENT(LOG_LEVEL_INFO, "server.stop", "stopped", log_integer("code", EX_OK));
+    return EX_OK;
+}
+
+int serve(const struct settings *settings)
+{
+    static struct server server; /* one process, one server; too large for a stack */
+    memset(&server, 0, sizeof server);
+    server.settings = settings;
+    server.state.started_ms = clock_unix_ms();
+    signal(SIGPIPE, SIG_IGN);
+    json_object_seed(0);
+    upstream_global_init();
+    descriptors_raise();
+    LOG_EVENT(LOG_LEVEL_INFO, "server.start", "starting", log_text("version", SINKONCE_VERSION),
+              log_text("libevent", event_get_version()), log_text("scope", settings->scope));
+    int code = ledger_open(&server);
+    if (code != EX_OK)
+        return code;
+    ledger_log(&server);
+    code = server_run(&server);
+    server_stop(&server);
+    return code;
+}

@@ -1,0 +1,13 @@
+/*
+ * serve.h - the running sidecar, from open ledger to drained.
+ */
+#ifndef SINKONCE_SERVE_H
+#define SINKONCE_SERVE_H
+
+#include "settings.h"
+
+/* [main] Runs until SIGTERM or SIGINT; returns the exit code of sysexits.h: 0, 69 (an address cannot be bound), 71, 74
+ * (ledger unreadable), 75 (ledger locked). */
+int serve(const struct settings *settings);
+
+#endif
