@@ -3,8 +3,8 @@
  *
  * SETTING(VARIABLE, field, type, default, low, high, words)
  *   VARIABLE  without the prefix SINKONCE_
- *   type      names type_TYPE (settings_parse.c) and FIELD_TYPE (settings.h); low and high bound numbers, bytes and milliseconds,
- *             for texts their length
+ *   type      names type_TYPE (proxy/settings_parse.c) and FIELD_TYPE (include/settings.h)
+ *   low, high bounds of numbers, bytes and milliseconds, for texts of their length
  *   default   NULL: required; "": none
  * GROUP(words) starts a group in every print-out.
  */
