@@ -96,6 +96,12 @@ def check(journal, produced, acked=(), doubts=(), exact_doubts=None, allow_twice
     return report
 
 
+def doubt_keys(rows):
+    """The keys of the rows of GET /in-doubt; a row is a run of offsets."""
+    return ["%s/%d/%d" % (row["topic"], row["partition"], offset)
+            for row in rows for offset in range(row["first"], row["last"] + 1)]
+
+
 def read_keys(path):
     """KEY lines, or the JSON of GET /in-doubt."""
     if path is None:
@@ -104,8 +110,7 @@ def read_keys(path):
         content = text.read()
     if content.lstrip()[:1] in ("{", "["):
         page = json.loads(content)
-        entries = page if isinstance(page, list) else page["in_doubt"]
-        return ["%s/%s/%s" % (entry["topic"], entry["partition"], entry["offset"]) for entry in entries]
+        return doubt_keys(page if isinstance(page, list) else page["in_doubt"])
     return [line.split("\t")[0] for line in content.splitlines() if line]
 
 

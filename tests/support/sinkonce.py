@@ -25,6 +25,8 @@ import time
 import zlib
 from urllib.parse import quote, urlencode
 
+import checker
+
 _libc = ctypes.CDLL(None)
 _running = []
 
@@ -246,6 +248,10 @@ class Target:
             return [(k, h, int(ms)) for k, h, ms in (line.rstrip("\n").split("\t") for line in journal)]
 
 
+def _resolution(is_applied):
+    return "applied" if is_applied else "not-applied"
+
+
 class Sinkonce:
     """A sinkonce in front of TARGET_URL, on free ports that it keeps over kill() and start()."""
 
@@ -349,7 +355,7 @@ class Sinkonce:
         """All entries of a paged list, whatever the page size."""
         entries, after = [], None
         while True:
-            status, page = self.admin("GET", path + ("&after=" + quote(str(after)) if after is not None else ""))
+            status, page = self.admin("GET", path + ("&after=%s" % after if after is not None else ""))
             if status != 200:
                 raise RuntimeError("%s: %d %s" % (path, status, page))
             found = page if isinstance(page, list) else page.get(field, [])
@@ -359,21 +365,36 @@ class Sinkonce:
                 return entries
 
     def in_doubt(self, topic=None):
-        """The doubts: dictionaries with at least id, topic, partition, offset."""
+        """The rows of the list: dictionaries with id, topic, partition, first, last, records, cause and more."""
         return self._list("/in-doubt?limit=1000" + ("&topic=" + topic if topic else ""), "in_doubt")
 
     def doubt_keys(self, topic=None):
-        return sorted(key(doubt["topic"], doubt["partition"], doubt["offset"]) for doubt in self.in_doubt(topic))
+        return sorted(checker.doubt_keys(self.in_doubt(topic)))
 
-    def resolve(self, doubt_id, is_applied, reason="the target's journal"):
-        return self.admin("POST", "/in-doubt/%s" % quote(str(doubt_id), safe=""),
-                          {"resolution": "applied" if is_applied else "not-applied", "reason": reason})
+    def resolve_row(self, doubt_id, is_applied, reason="the target's journal"):
+        """Resolve one row of the list by its id."""
+        return self.admin("POST", "/in-doubt/%s" % doubt_id, {"resolution": _resolution(is_applied), "reason": reason})
+
+    def resolve(self, record_key, is_applied, reason="the target's journal"):
+        """Resolve one record by a filter."""
+        topic, partition, offset = record_key.split("/")
+        return self.admin("POST", "/in-doubt", {
+            "resolution": _resolution(is_applied), "reason": reason, "expect_count": 1, "topic": topic,
+            "partition": int(partition), "from": int(offset), "to": int(offset)})
 
     def conflicts(self):
         return self._list("/conflicts?limit=1000", "conflicts")
 
-    def record_state(self, topic, partition, offset):
-        return self.admin("GET", "/records?topic=%s&partition=%d&offset=%d" % (topic, partition, offset))
+    def decide(self, conflict_id, decision, reason="a test"):
+        """DECISION is same or new-topic."""
+        return self.admin("POST", "/conflicts/%s" % conflict_id, {"decision": decision, "reason": reason})
+
+    def record_state(self, record_key):
+        """What the ledger says of one record, for instance applied or in-doubt."""
+        status, answer = self.admin("GET", "/records?topic=%s&partition=%s&offset=%s" % tuple(record_key.split("/")))
+        if status != 200:
+            raise RuntimeError("/records: %d %s" % (status, answer))
+        return answer["state"]
 
 
 if __name__ == "__main__":

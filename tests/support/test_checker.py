@@ -77,7 +77,7 @@ class Checker(unittest.TestCase):
                 return path
             journal = write("journal", "".join("%s\t%s\t17\n" % line for line in GOOD[:3]))
             produced = write("produced", "".join("%s\t%s\n" % pair for pair in PRODUCED.items()))
-            doubts = write("doubts", '{"in_doubt":[{"topic":"t","partition":0,"offset":3}]}')
+            doubts = write("doubts", '{"in_doubt":[{"topic":"t","partition":0,"first":3,"last":3}]}')
             self.assertEqual(checker.main(["--journal", journal, "--produced", produced, "--doubts", doubts]), 0)
             self.assertEqual(checker.main(["--journal", journal, "--produced", produced]), 1)
 
