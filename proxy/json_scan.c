@@ -377,6 +377,14 @@ static bool escaped_name_equals(struct slice name, const char *token)
     return left_bytes == 0;
 }
 
+/* NAME holds no NUL, so a comparison that runs through it has not run past the end of TOKEN. */
+static inline bool plain_name_equals(struct slice name, const char *token)
+{
+    if (name.byte_count == 0 || token[0] != name.at[0])
+        return name.byte_count == 0 && token[0] == '\0';
+    return strncmp(token, name.at, name.byte_count) == 0 && token[name.byte_count] == '\0';
+}
+
 /* The wants that NAME, a member of the innermost object, leads on to. */
 static uint64_t name_hits(struct scan *scan, struct slice name)
 {
@@ -388,7 +396,7 @@ static uint64_t name_hits(struct scan *scan, struct slice name)
     for (uint64_t mask = level->inside; mask != 0;) {
         size_t i = bit_take(&mask);
         const char *wanted = scan->wants[i].tokens[token];
-        if (scan->has_escape ? escaped_name_equals(name, wanted) : slice_equals_text(name, wanted))
+        if (scan->has_escape ? escaped_name_equals(name, wanted) : plain_name_equals(name, wanted))
             hits |= UINT64_C(1) << i;
     }
     for (uint64_t again = hits & level->seen; again != 0;)
