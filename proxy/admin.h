@@ -13,15 +13,18 @@
 
 /* What the admin port tells about the rest of the program. */
 struct program_state {
-    bool is_started, is_ready, is_draining;   /* [main] */
-    uint64_t started_ms;                      /* Unix time */
+    bool is_started, is_ready, is_draining; /* [main] */
+    uint64_t started_ms;                    /* Unix time */
 };
 
 struct admin;
 /* PORT is the main thread's own port of the store; both outlive the admin. */
-MUST_CHECK struct admin *admin_new(struct event_base *base, const struct settings *settings, struct store *store,
-                                   struct store_port *port, const struct program_state *state);
+MUST_CHECK struct admin *admin_new(struct event_base *base, const struct settings *settings,
+                                   struct store *store, struct store_port *port,
+                                   const struct program_state *state);
 void admin_free(struct admin *admin);
-struct conn_service *admin_service(struct admin *admin);   /* for the listener */
+struct conn_service *admin_service(struct admin *admin); /* for the listener */
+/* Questions that the store still holds: the admin must not be freed before there are none. */
+size_t admin_open_count(const struct admin *admin);
 
 #endif

@@ -1,0 +1,189 @@
+/*
+ * admin_list.c - what the ledger knows, row by row, as JSON.
+ *
+ * Listings that can be long are read page by page: "next" is the value for the next call's after=, null at the end.
+ * Ids are text, because many readers of JSON round numbers above 2^53.
+ */
+#include "admin_call.h"
+#include <stdio.h>
+#include "admin_query.h"
+
+/* Read the query into the question.  False: already refused. */
+static bool question_fill(struct admin_call *call, enum question_kind kind, unsigned known, unsigned required)
+{
+    char why[128];
+    struct admin_query query;
+    struct question *question = &call->question;
+    if (!admin_query_read(call->request->head.query, known, &query, why, sizeof why)) {
+        admin_refuse(call, 400, "bad-parameter", NULL, "%s", why);
+        return false;
+    }
+    if ((query.given & required) != required) {
+        admin_refuse(call, 400, "parameter-missing", NULL, "topic, partition and offset are all needed");
+        return false;
+    }
+    question->kind = kind;
+    memcpy(question->topic, query.topic, sizeof question->topic);
+    question->partition = query.partition;
+    question->first = question->last = query.offset;
+    question->after_id = query.after;
+    question->row_count_max = query.limit == 0 ? ADMIN_ROWS_DEFAULT : (size_t)query.limit;
+    return true;
+}
+
+/* ROWS and NEXT are taken. */
+static void answer_rows(struct admin_call *call, const char *name, json_t *rows, json_t *next)
+{
+    admin_answer_json(call, 200,
+                      json_pack("{s:o, s:I, s:o}", name, rows, "total", (json_int_t)call->question.ret_count,
+                                "next", next));
+}
+
+/* The cursor behind the last row when the page is full, else null. */
+static json_t *next_json(const struct question *question, uint64_t last_id)
+{
+    return question->ret_row_count == question->row_count_max ? admin_id_json(last_id) : json_null();
+}
+
+static json_t *doubt_json(const struct doubt_row *row)
+{
+    return json_pack("{s:o, s:s, s:i, s:I, s:I, s:I, s:o, s:s, s:I, s:o}", "id", admin_id_json(row->id),
+                     "topic", row->topic, "partition", (int)row->partition, "first", (json_int_t)row->first,
+                     "last", (json_int_t)row->last, "records", (json_int_t)row->record_count, "since",
+                     admin_time_json(row->since_ms), "cause", doubt_cause_name(row->cause), "attempts",
+                     (json_int_t)row->attempts, "detail", admin_text_json(row->detail));
+}
+
+static void render_doubts(struct admin_call *call)
+{
+    const struct question *question = &call->question;
+    json_t *rows = json_array();
+    uint64_t last_id = 0;
+    for (size_t i = 0; i < question->ret_row_count; i++) {
+        json_array_append_new(rows, doubt_json(&question->ret.doubts[i]));
+        last_id = question->ret.doubts[i].id;
+    }
+    answer_rows(call, "in_doubt", rows, next_json(question, last_id));
+}
+
+void admin_on_doubts(struct admin_call *call)
+{
+    if (question_fill(call, ASK_DOUBTS, QUERY_TOPIC | QUERY_LIMIT | QUERY_AFTER, 0))
+        admin_ask(call, render_doubts);
+}
+
+static json_t *partition_json(const struct partition_row *row)
+{
+    json_t *json =
+        json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b}", "topic", row->topic, "partition",
+                  (int)row->partition, "generation", (json_int_t)row->generation, "applied",
+                  (json_int_t)row->applied_count, "intervals", (json_int_t)row->interval_count, "gaps",
+                  (json_int_t)row->gap_count, "in_doubt", (json_int_t)row->in_doubt_count, "in_flight",
+                  (json_int_t)row->in_flight_count, "last_result", admin_time_json(row->last_ms),
+                  "in_conflict", (int)row->is_in_conflict);
+    bool is_empty = row->highest < 0;
+    json_object_set_new(json, "lowest", is_empty ? json_null() : json_integer(row->lowest));
+    json_object_set_new(json, "highest", is_empty ? json_null() : json_integer(row->highest));
+    return json;
+}
+
+static void render_partitions(struct admin_call *call)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < call->question.ret_row_count; i++)
+        json_array_append_new(rows, partition_json(&call->question.ret.partitions[i]));
+    answer_rows(call, "partitions", rows, json_null());
+}
+
+void admin_on_partitions(struct admin_call *call)
+{
+    if (question_fill(call, ASK_PARTITIONS, QUERY_TOPIC | QUERY_LIMIT, 0))
+        admin_ask(call, render_partitions);
+}
+
+static void render_record(struct admin_call *call)
+{
+    const struct question *question = &call->question;
+    json_t *json =
+        json_pack("{s:s, s:i, s:I, s:s}", "topic", question->topic, "partition", (int)question->partition,
+                  "offset", (json_int_t)question->first, "state", record_state_name(question->ret_state));
+    if (question->ret_state == RECORD_IN_DOUBT && question->ret_row_count > 0)
+        json_object_set_new(json, "in_doubt", doubt_json(&question->ret.doubts[0]));
+    admin_answer_json(call, 200, json);
+}
+
+void admin_on_record(struct admin_call *call)
+{
+    unsigned all = QUERY_TOPIC | QUERY_PARTITION | QUERY_OFFSET;
+    if (question_fill(call, ASK_RECORD, all, all))
+        admin_ask(call, render_record);
+}
+
+static json_t *mark_json(record_mark mark)
+{
+    char text[16];
+    if (mark == MARK_NONE)
+        return json_null();
+    snprintf(text, sizeof text, "%08x", mark);
+    return json_string(text);
+}
+
+static json_t *conflict_json(const struct conflict_row *row)
+{
+    return json_pack("{s:o, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:I}", "id", admin_id_json(row->id), "topic",
+                     row->topic, "partition", (int)row->partition, "offset", (json_int_t)row->offset, "kind",
+                     row->is_first_sight ? "first-sight" : "identity", "stored_mark", mark_json(row->stored),
+                     "seen_mark", mark_json(row->seen), "since", admin_time_json(row->since_ms), "deliveries",
+                     (json_int_t)row->count);
+}
+
+static void render_conflicts(struct admin_call *call)
+{
+    const struct question *question = &call->question;
+    json_t *rows = json_array();
+    uint64_t last_id = 0;
+    for (size_t i = 0; i < question->ret_row_count; i++) {
+        json_array_append_new(rows, conflict_json(&question->ret.conflicts[i]));
+        last_id = question->ret.conflicts[i].id;
+    }
+    answer_rows(call, "conflicts", rows, next_json(question, last_id));
+}
+
+void admin_on_conflicts(struct admin_call *call)
+{
+    if (question_fill(call, ASK_CONFLICTS, QUERY_TOPIC | QUERY_LIMIT | QUERY_AFTER, 0))
+        admin_ask(call, render_conflicts);
+}
+
+static json_t *event_json(const struct event_row *row)
+{
+    json_t *json =
+        json_pack("{s:o, s:o, s:s, s:o}", "id", admin_id_json(row->id), "time", admin_time_json(row->time_ms),
+                  "event", event_kind_name(row->kind), "detail", admin_text_json(row->detail));
+    if (row->topic[0] != '\0') {
+        json_object_set_new(json, "topic", json_string(row->topic));
+        json_object_set_new(json, "partition", json_integer(row->partition));
+        json_object_set_new(json, "first", json_integer(row->first));
+        json_object_set_new(json, "last", json_integer(row->last));
+    }
+    return json;
+}
+
+/* "next" is never null here: who follows the events asks again from where the last page ended. */
+static void render_events(struct admin_call *call)
+{
+    const struct question *question = &call->question;
+    json_t *rows = json_array();
+    uint64_t last_id = question->after_id;
+    for (size_t i = 0; i < question->ret_row_count; i++) {
+        json_array_append_new(rows, event_json(&question->ret.events[i]));
+        last_id = question->ret.events[i].id;
+    }
+    answer_rows(call, "events", rows, admin_id_json(last_id));
+}
+
+void admin_on_events(struct admin_call *call)
+{
+    if (question_fill(call, ASK_EVENTS, QUERY_LIMIT | QUERY_AFTER, 0))
+        admin_ask(call, render_events);
+}

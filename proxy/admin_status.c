@@ -1,0 +1,152 @@
+/*
+ * admin_status.c - the state of the program on one page, and what an operator should know, in sentences.
+ *
+ * A warning is something that a person should do something about, or has decided and should remember.
+ */
+#include "admin_call.h"
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+#include "clock.h"
+#include "metrics.h"
+
+/* A probe or a late answer may still settle a younger doubt. */
+enum { DOUBT_IS_OLD_MS = 60 * 1000, LEDGER_IS_NEW_MS = 24 * 3600 * 1000 };
+
+static void warn(json_t *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void warn(json_t *warnings, const char *format, ...)
+{
+    char sentence[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    json_array_append_new(warnings, admin_text_json(sentence));
+}
+
+static void warn_of_ledger(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
+{
+    if (figures->is_failing)
+        warn(warnings, "The ledger fails: nothing is sent, and every write is answered with 503 until the "
+                       "disk works again.");
+    if (figures->is_full)
+        warn(warnings,
+             "The ledger is full (%" PRIu64 " of %" PRIu64
+             " bytes): new records get 503, duplicates are still "
+             "answered; raise SINKONCE_LEDGER_MAX or make room on the disk.",
+             figures->used_bytes, figures->max_bytes);
+    if (now_ms < figures->created_ms + LEDGER_IS_NEW_MS)
+        warn(warnings,
+             "The ledger is less than a day old: it knows nothing of records that were applied before it "
+             "was created.");
+}
+
+static void warn_of_records(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
+{
+    if (figures->in_doubt_records > 0 && now_ms > figures->in_doubt_oldest_ms + DOUBT_IS_OLD_MS)
+        warn(warnings,
+             "%" PRIu64 " records are in doubt, the oldest for %" PRIu64
+             " seconds: look at the target, then resolve "
+             "them with POST /in-doubt.",
+             figures->in_doubt_records, (now_ms - figures->in_doubt_oldest_ms) / MS_PER_S);
+    if (figures->conflict_count > 0)
+        warn(warnings,
+             "%" PRIu64 " conflicts wait for a decision, and their partitions with them: see GET /conflicts.",
+             figures->conflict_count);
+}
+
+static bool is_loopback(const struct listen_address *address)
+{
+    struct in_addr ip;
+    if (address->is_unix || strcasecmp(address->host, "localhost") == 0 || strcmp(address->host, "::1") == 0)
+        return true;
+    return inet_pton(AF_INET, address->host, &ip) == 1 && ntohl(ip.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+static void warn_of_settings(json_t *warnings, const struct settings *settings)
+{
+    if (settings->mode == MODE_OFF)
+        warn(warnings, "SINKONCE_MODE is off: every request is forwarded, and nothing is remembered.");
+    if (settings->mode == MODE_OBSERVE)
+        warn(warnings, "SINKONCE_MODE is observe: duplicates are counted and forwarded.");
+    if (settings->in_doubt == POLICY_RETRY && settings->key_header[0] == '\0')
+        warn(warnings,
+             "SINKONCE_IN_DOUBT is retry without SINKONCE_KEY_HEADER: each doubt that is sent again may be "
+             "a duplicate.");
+    if (settings->in_doubt == POLICY_ASSUME_APPLIED)
+        warn(warnings, "SINKONCE_IN_DOUBT is assume-applied: each doubt may be a lost record.");
+    if (settings->target.is_https && !settings->is_target_verified)
+        warn(warnings, "SINKONCE_TARGET_VERIFY is off: anybody on the way can pose as the target.");
+    if (settings->admin_token[0] == '\0' && !is_loopback(&settings->admin_listen))
+        warn(warnings,
+             "The admin port listens beyond loopback and SINKONCE_ADMIN_TOKEN is not set: changes are "
+             "refused from there, and reads are open to whoever can reach it.");
+}
+
+static const char *state_name(const struct program_state *state, const struct store_figures *figures)
+{
+    if (state->is_draining)
+        return "draining";
+    if (!state->is_started)
+        return "starting";
+    if (figures->is_failing)
+        return "ledger-failing";
+    return state->is_ready ? "ready" : "not-ready";
+}
+
+static json_t *ledger_json(const struct store *store, const struct store_figures *figures)
+{
+    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "id", store_id(store), "created",
+                     admin_time_json(figures->created_ms), "boots", (json_int_t)figures->boot_count,
+                     "used_bytes", (json_int_t)figures->used_bytes, "max_bytes",
+                     (json_int_t)figures->max_bytes, "commits", (json_int_t)figures->commit_count, "errors",
+                     (json_int_t)figures->error_count, "intervals", (json_int_t)figures->interval_count,
+                     "full", (int)figures->is_full, "failing", (int)figures->is_failing);
+}
+
+static json_t *counter_json(enum counter counter)
+{
+    return json_integer((json_int_t)metrics_counter(counter));
+}
+
+static json_t *records_json(const struct store_figures *figures)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:I}", "taken_in",
+        counter_json(COUNTER_RECORDS), "applied", counter_json(COUNTER_RECORDS_APPLIED), "duplicate",
+        counter_json(COUNTER_RECORDS_DUPLICATE), "rejected", counter_json(COUNTER_RECORDS_REJECTED),
+        "not_sent", counter_json(COUNTER_RECORDS_NOT_SENT), "busy", counter_json(COUNTER_RECORDS_BUSY),
+        "conflict", counter_json(COUNTER_RECORDS_CONFLICT), "unkeyed", counter_json(COUNTER_RECORDS_UNKEYED),
+        "entered_in_doubt", counter_json(COUNTER_RECORDS_IN_DOUBT), "in_doubt_now",
+        (json_int_t)figures->in_doubt_records, "in_doubt_oldest",
+        admin_time_json(figures->in_doubt_oldest_ms), "conflicts_open", (json_int_t)figures->conflict_count);
+}
+
+void admin_on_status(struct admin_call *call)
+{
+    static const char *const modes[] = {
+        [MODE_ENFORCE] = "enforce", [MODE_OBSERVE] = "observe", [MODE_OFF] = "off"
+    };
+    const struct program_state *state = call->admin->state;
+    const struct settings *settings = call->admin->settings;
+    struct store_figures figures;
+    uint64_t now_ms = clock_unix_ms();
+    json_t *warnings = json_array();
+    store_figures_get(call->admin->store, &figures);
+    warn_of_ledger(warnings, &figures, now_ms);
+    warn_of_records(warnings, &figures, now_ms);
+    warn_of_settings(warnings, settings);
+    uint64_t uptime_ms = now_ms > state->started_ms ? now_ms - state->started_ms : 0;
+    admin_answer_json(
+        call, 200,
+        json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:o, s:I, s:I, s:I, s:o, s:o}", "state",
+                  state_name(state, &figures), "warnings", warnings, "version", SINKONCE_VERSION, "mode",
+                  modes[settings->mode], "started", admin_time_json(state->started_ms), "uptime_seconds",
+                  (json_int_t)(uptime_ms / MS_PER_S), "target", admin_text_json(settings->target.authority),
+                  "connections", (json_int_t)metrics_gauge(GAUGE_CONNECTIONS), "requests_in_flight",
+                  (json_int_t)metrics_gauge(GAUGE_REQUESTS_IN_FLIGHT), "target_requests_in_flight",
+                  (json_int_t)metrics_gauge(GAUGE_TARGET_IN_FLIGHT), "records", records_json(&figures),
+                  "ledger", ledger_json(call->admin->store, &figures)));
+}
