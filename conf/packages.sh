@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building, testing or measuring needs, when they are missing.
+#   conf/packages.sh build|test|bench
+# Sourced or run; asks apt only when something is missing.
+set -euo pipefail
+
+build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev libbsd-dev"
+test="libcmocka-dev python3 lmdb-utils binutils strace prometheus"
+bench="wrk nginx-light haproxy"
+
+case "${1:-build}" in
+build) wanted="$build" ;;
+test) wanted="$build $test" ;;
+bench) wanted="$build $test $bench" ;;
+*) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
+esac
+
+missing=""
+for package in $wanted; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
+done
+# nginx comes in several flavours; any will do.
+command -v nginx >/dev/null 2>&1 && missing="${missing/ nginx-light/}"
+[ -z "$missing" ] && exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "missing packages:$missing (no apt-get here: install their equivalents)" >&2
+    exit 1
+fi
+sudo=""
+[ "$(id -u)" -eq 0 ] || sudo="sudo"
+echo "installing:$missing"
+$sudo apt-get update -qq
+DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null

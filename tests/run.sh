@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs every test.
+#   tests/run.sh             everything: the suite, then the same under ASan and TSan, then the end-to-end run
+#   tests/run.sh --quick     the suite of one build
+#   tests/run.sh -- ARGS     ARGS go to ctest
+# The last line counts all tests of all builds.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mode=full
+case "${1:-}" in
+--quick) mode=quick; shift ;;
+--) shift ;;
+esac
+jobs=$(nproc)
+passed=0 failed=0 skipped=0
+
+say() { printf '\n== %s\n' "$*"; }
+
+# build TYPE [CMake arguments]: configures and builds build/TYPE
+build() {
+    local type=$1; shift
+    say "building $type"
+    cmake -S . -B "build/$type" -G Ninja -DCMAKE_BUILD_TYPE="$type" "$@" >"build/$type.configure.log" 2>&1 ||
+        { cat "build/$type.configure.log"; return 1; }
+    ninja -C "build/$type" -j"$jobs" >"build/$type.build.log" 2>&1 || { tail -n 60 "build/$type.build.log"; return 1; }
+}
+
+# count LOG: adds ctest's own figures to the totals
+count() {
+    local tests bad skips
+    tests=$(sed -n 's/.*tests passed.* out of \([0-9]*\)$/\1/p' "$1" | tail -n 1)
+    bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$1" | tail -n 1)
+    skips=$(grep -c '\*\*\*Skipped' "$1" || true)
+    [ -n "$tests" ] || { failed=$((failed + 1)); return; }
+    passed=$((passed + tests - bad - skips)); failed=$((failed + bad)); skipped=$((skipped + skips))
+}
+
+# suite TYPE [ctest arguments]
+suite() {
+    local type=$1; shift
+    say "testing $type"
+    ctest --test-dir "build/$type" --output-on-failure -j "$jobs" "$@" 2>&1 | tee "build/$type.test.log" || true
+    count "build/$type.test.log"
+}
+
+conf/packages.sh test
+mkdir -p build
+build Release
+suite Release -LE 'e2e|image' "$@"
+if [ "$mode" = full ]; then
+    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
+    build Asan && suite Asan -LE 'e2e|image|plain' || failed=$((failed + 1))
+    build Tsan && suite Tsan -LE 'e2e|image|plain' || failed=$((failed + 1))
+    suite Release -L e2e
+fi
+
+say "skipped tests and why"
+grep -h -A3 'SKIP' build/*.test.log 2>/dev/null | grep -i 'skip' | sort -u | head -n 20 || true
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
