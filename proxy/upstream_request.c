@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include "clock.h"
+#include "failpoint.h"
 #include "metrics.h"
 #include "upstream_internal.h"
 
@@ -72,6 +73,8 @@ static size_t read_cb(char *room, size_t one, size_t count, void *context)
     struct transfer *transfer = context;
     const struct flight *flight = transfer->flight;
     size_t room_bytes = one * count, given = 0;
+    if (transfer->body_bytes_given > 0 && transfer->body_bytes_given < flight->body_bytes)
+        FAILPOINT("mid_send");
     while (given < room_bytes && transfer->part_index < flight->part_count) {
         const struct slice *part = &flight->parts[transfer->part_index];
         size_t left = part->byte_count - transfer->part_offset;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "clock.h"
+#include "failpoint.h"
 #include "metrics.h"
 #include "upstream_internal.h"
 
@@ -56,6 +57,8 @@ size_t transfer_on_header(char *line, size_t one, size_t byte_count, void *conte
     struct transfer *transfer = context;
     struct flight *flight = transfer->flight;
     byte_count *= one;
+    if (transfer->head_bytes == 0)
+        FAILPOINT("after_send"); /* the first line of an answer: the target has the request */
     if (flight->attempt.is_head_complete)
         return byte_count; /* trailers: dropped (RFC 9110, 6.5) */
     size_t room_wanted = transfer->head_bytes + byte_count;
