@@ -201,7 +201,7 @@ static bool reading_add(struct finding *finding, const struct rule *rule, const 
         finding->has_timestamp = true;
         finding->timestamp_ms = reading->numbers[IN_TIMESTAMP];
     }
-    if (rule->unhashed != NO_WANT && view->is_read && view->wants[rule->unhashed].kind != JSON_MISSING)
+    if (rule->unhashed != NO_WANT && view->is_read && view->wants[rule->unhashed].kind != JSON_IS_MISSING)
         finding->unhashed = view->wants[rule->unhashed].member;
     used_add(finding, reading, view);
     return true;

@@ -36,18 +36,18 @@ static enum look string_look(struct slice text, struct value *ret_value)
 enum look json_look(const struct json_view *view, size_t want_index, struct value *ret_value)
 {
     assert(want_index < JSON_WANTS_MAX);
-    if (!view->is_read || view->wants[want_index].kind == JSON_MISSING)
+    if (!view->is_read || view->wants[want_index].kind == JSON_IS_MISSING)
         return LOOK_ABSENT;
     const struct json_want *want = &view->wants[want_index];
     if (want->is_ambiguous)
         return LOOK_BROKEN;
-    ret_value->is_number = want->kind == JSON_NUMBER;
+    ret_value->is_number = want->kind == JSON_IS_NUMBER;
     ret_value->text = want->text;
-    if (want->kind == JSON_STRING)
+    if (want->kind == JSON_IS_STRING)
         return string_look(want->text, ret_value);
-    if (want->kind == JSON_NULL)
+    if (want->kind == JSON_IS_NULL)
         return LOOK_ABSENT;
-    return want->kind == JSON_NUMBER ? LOOK_FOUND : LOOK_BROKEN;
+    return want->kind == JSON_IS_NUMBER ? LOOK_FOUND : LOOK_BROKEN;
 }
 
 bool json_has_telltale(const struct json_view *view, const struct telltale *telltale)

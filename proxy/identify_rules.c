@@ -13,7 +13,8 @@
 
 #define KIND(kind) (1u << (kind))
 #define ANY_KIND                                                                                             \
-    (KIND(JSON_STRING) | KIND(JSON_NUMBER) | KIND(JSON_NULL) | KIND(JSON_OBJECT) | KIND(JSON_ARRAY))
+    (KIND(JSON_IS_STRING) | KIND(JSON_IS_NUMBER) | KIND(JSON_IS_NULL) | KIND(JSON_IS_OBJECT) |               \
+     KIND(JSON_IS_ARRAY))
 
 struct default_rule {
     const char *name;
@@ -52,15 +53,15 @@ static const struct default_rule default_rules[] = {
     /* Vector's kafka source in its legacy namespace.  Its timestamp is no number. */
     { .name = "vector",
       .columns = { "json:/topic", "json:/partition", "json:/offset", "" },
-      .telltales = { { "json:/source_type", KIND(JSON_STRING), "\"kafka\"", NO_WANT },
+      .telltales = { { "json:/source_type", KIND(JSON_IS_STRING), "\"kafka\"", NO_WANT },
                      { "json:/message_key", ANY_KIND, NULL, NO_WANT },
-                     { "json:/headers", KIND(JSON_OBJECT), NULL, NO_WANT },
+                     { "json:/headers", KIND(JSON_IS_OBJECT), NULL, NO_WANT },
                      { "json:/message", ANY_KIND, NULL, NO_WANT } } },
     /* Fluent Bit's kafka input; date is the time of reading, so it differs when the record is read again. */
     { .name = "fluent-bit",
       .columns = { "json:/topic", "json:/partition", "json:/offset", "" },
       .unhashed = "json:/date",
-      .telltales = { { "json:/date", KIND(JSON_NUMBER) | KIND(JSON_STRING), NULL, NO_WANT },
+      .telltales = { { "json:/date", KIND(JSON_IS_NUMBER) | KIND(JSON_IS_STRING), NULL, NO_WANT },
                      { "json:/error", ANY_KIND, NULL, NO_WANT },
                      { "json:/key", ANY_KIND, NULL, NO_WANT },
                      { "json:/payload", ANY_KIND, NULL, NO_WANT } } },

@@ -266,19 +266,19 @@ static inline const char *scalar_end(struct scan *scan, const char *at, enum jso
 {
     switch (*at) {
     case '"':
-        *ret_kind = JSON_STRING;
+        *ret_kind = JSON_IS_STRING;
         return string_end(scan, at);
     case 't':
-        *ret_kind = JSON_TRUE;
+        *ret_kind = JSON_IS_TRUE;
         return word_end(scan, at, "true", 4);
     case 'f':
-        *ret_kind = JSON_FALSE;
+        *ret_kind = JSON_IS_FALSE;
         return word_end(scan, at, "false", 5);
     case 'n':
-        *ret_kind = JSON_NULL;
+        *ret_kind = JSON_IS_NULL;
         return word_end(scan, at, "null", 4);
     default:
-        *ret_kind = JSON_NUMBER;
+        *ret_kind = JSON_IS_NUMBER;
         return number_end(scan, at);
     }
 }
@@ -513,7 +513,7 @@ static inline void container_close(struct scan *scan, const char *end)
         return;
     struct level *level = &scan->levels[token_count];
     if (level->here != 0)
-        note(scan, level->here, scan->is_object[token_count] ? JSON_OBJECT : JSON_ARRAY, level->member,
+        note(scan, level->here, scan->is_object[token_count] ? JSON_IS_OBJECT : JSON_IS_ARRAY, level->member,
              level->value, end);
 }
 
@@ -567,7 +567,7 @@ static void scan_init(struct scan *scan, const char *end, struct json_want wants
         assert(wants[i].token_count <= POINTER_DEPTH_MAX);
         scan->of_count[wants[i].token_count] |= UINT64_C(1) << i;
         scan->hits |= UINT64_C(1) << i;
-        wants[i].kind = JSON_MISSING;
+        wants[i].kind = JSON_IS_MISSING;
         wants[i].text = wants[i].member = slice_of(NULL, 0);
         wants[i].is_ambiguous = false;
     }

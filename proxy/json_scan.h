@@ -19,7 +19,17 @@ enum json_status {
     JSON_INVALID, /* not JSON, or nested deeper than JSON_DEPTH_MAX */
 };
 
-enum json_kind { JSON_MISSING, JSON_STRING, JSON_NUMBER, JSON_TRUE, JSON_FALSE, JSON_NULL, JSON_OBJECT, JSON_ARRAY };
+/* Named apart from jansson's types, so that one file can use both. */
+enum json_kind {
+    JSON_IS_MISSING,
+    JSON_IS_STRING,
+    JSON_IS_NUMBER,
+    JSON_IS_TRUE,
+    JSON_IS_FALSE,
+    JSON_IS_NULL,
+    JSON_IS_OBJECT,
+    JSON_IS_ARRAY,
+};
 
 /* One pointer that is looked for, and what was found there. */
 struct json_want {
