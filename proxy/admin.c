@@ -1,8 +1,8 @@
 /*
  * admin.c - the admin port: its routes, the way of a request through them, and the forms of an answer.
  *
- * One table says what may be called.  What the calls do stands in admin_health.c, admin_status.c, admin_list.c and
- * admin_change.c; who may change something is decided in admin_gate.c.
+ * One table says what may be called.  What the calls do stands in admin_health.c, admin_status.c, admin_config.c,
+ * admin_list.c and admin_change.c; who may change something is decided in admin_gate.c.
  */
 #include "admin.h"
 #include <assert.h>
@@ -27,6 +27,7 @@ static const struct admin_route routes[] = {
     { "/metrics", HTTP1_GET, admin_on_metrics, false },
     { "/version", HTTP1_GET, admin_on_version, false },
     { "/status", HTTP1_GET, admin_on_status, false },
+    { "/config", HTTP1_GET, admin_on_config, false },
     { "/partitions", HTTP1_GET, admin_on_partitions, false },
     { "/records", HTTP1_GET, admin_on_record, false },
     { "/in-doubt", HTTP1_GET, admin_on_doubts, false },

@@ -68,6 +68,7 @@ void admin_on_startupz(struct admin_call *call);
 void admin_on_metrics(struct admin_call *call);
 void admin_on_version(struct admin_call *call);
 void admin_on_status(struct admin_call *call);     /* admin_status.c */
+void admin_on_config(struct admin_call *call);     /* admin_config.c */
 void admin_on_partitions(struct admin_call *call); /* admin_list.c */
 void admin_on_doubts(struct admin_call *call);
 void admin_on_record(struct admin_call *call);

@@ -368,6 +368,21 @@ static void test_a_doubt_of_this_moment_is_no_warning_yet(void **state)
     assert_int_equal(warning_count(), 0);
 }
 
+static void test_config_gives_every_setting_and_hides_secrets(void **state)
+{
+    (void)state;
+    setenv("SINKONCE_ADMIN_TOKEN", token, 1);
+    get("/config");
+    unsetenv("SINKONCE_ADMIN_TOKEN");
+    assert_status(200);
+    json_t *json = body_json();
+    assert_true(json_array_size(json_object_get(json, "settings")) > 40);
+    json_decref(json);
+    assert_body_has("{\"name\":\"SINKONCE_ADMIN_TOKEN\",\"group\":\"Life\",\"value\":\"***\","
+                    "\"source\":\"environment\"");
+    assert_null(strstr(conn.body, token));
+}
+
 /* ---- routes ----------------------------------------------------------------------------------------------------- */
 
 static void test_an_unknown_path_is_404(void **state)
@@ -795,6 +810,7 @@ int main(void)
         TEST(test_status_of_a_sound_program_warns_of_nothing),
         TEST(test_status_warns_in_a_sentence_for_each_thing_to_do),
         TEST(test_a_doubt_of_this_moment_is_no_warning_yet),
+        TEST(test_config_gives_every_setting_and_hides_secrets),
         TEST(test_an_unknown_path_is_404),
         TEST(test_an_id_that_is_no_number_is_404),
         TEST(test_a_wrong_method_is_405_and_says_which_ones_there_are),
