@@ -72,6 +72,9 @@ static const struct row rows[] = {
     { "COMP-LEADING-CRLF", BYTES("\r\n" GET("")), "200" },
     { "COMP-METHOD-CASE", LINE("get / HTTP/1.1"), "400|501" },
     { "COMP-METHOD-CONNECT", LINE("CONNECT a:443 HTTP/1.1"), "405" },
+    { "COMP-METHOD-CONNECT-NO-PORT", LINE("CONNECT a HTTP/1.1"), "400|405" },
+    { "COMP-CONNECT-EMPTY-PORT", LINE("CONNECT a: HTTP/1.1"), "400|405" },
+    { "COMP-CONNECT-ORIGIN-FORM", LINE("CONNECT /p HTTP/1.1"), "400|405" },
     { "COMP-METHOD-TRACE", LINE("TRACE / HTTP/1.1"), "405" },
     { "COMP-TRACE-WITH-BODY", BYTES("TRACE / HTTP/1.1\r\n" H "Content-Length: 5\r\n\r\nhello"), "405" },
     { "COMP-UNKNOWN-METHOD", LINE("FOOBAR / HTTP/1.1"), "501" },
@@ -286,10 +289,12 @@ static const char *words_of_filled(const char *prefix, size_t fill_count, const 
     return words;
 }
 
-static void MAL_LONG_URL_METHOD_HEADER_NAME_VALUE_MANY_HEADERS_CHUNK_EXTENSION(void **state)
+static void
+COMP_LONG_URL_OK_and_MAL_LONG_URL_METHOD_HEADER_NAME_VALUE_MANY_HEADERS_CHUNK_EXTENSION(void **state)
 {
     const char *start = "GET / HTTP/1.1\r\n" H, *end = "\r\n\r\n";
     (void)state;
+    assert_string_equal(words_of_filled("GET /", 7900, "a", " HTTP/1.1\r\n" H "\r\n"), "200");
     assert_string_equal(words_of_filled("GET /", 100000, "a", " HTTP/1.1\r\n" H "\r\n"), "414");
     assert_string_equal(words_of_filled("", 100000, "A", " / HTTP/1.1\r\n" H "\r\n"), "501");
     assert_string_equal(words_of_filled(start, 100000, "a", ": b\r\n\r\n"), "431");
@@ -306,8 +311,8 @@ static struct CMUnitTest tests[COUNT(rows) + 1];
 
 int main(void)
 {
-    static const struct CMUnitTest filled =
-        cmocka_unit_test(MAL_LONG_URL_METHOD_HEADER_NAME_VALUE_MANY_HEADERS_CHUNK_EXTENSION);
+    static const struct CMUnitTest filled = cmocka_unit_test(
+        COMP_LONG_URL_OK_and_MAL_LONG_URL_METHOD_HEADER_NAME_VALUE_MANY_HEADERS_CHUNK_EXTENSION);
     for (size_t i = 0; i < COUNT(rows); i++) {
         tests[i].name = rows[i].name;
         tests[i].test_func = check_row;
