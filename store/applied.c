@@ -1,0 +1,335 @@
+/*
+ * applied.c - which offsets of a partition are applied: cache of chunks, long intervals, folding.
+ *
+ * Folding bounds what a ragged partition costs: chunks wholly below the window become one FULL row with the count of
+ * their gaps.  It only ever moves forward (folded_to): a chunk that comes to life below it is kept exactly, and
+ * nothing below the lowest applied offset is ever folded, so that only offsets between known ones are taken on trust.
+ */
+#include "applied.h"
+
+#include <assert.h>
+#include "partitions.h"
+
+enum { FOLD_ROWS_MAX = 64 /* per batch: the commit stays small however much there is to fold */ };
+
+static int64_t chunk_first(uint64_t number)
+{
+    return (int64_t)(number * CHUNK_OFFSETS);
+}
+
+static int64_t chunk_last(uint64_t number)
+{
+    return (int64_t)(number * CHUNK_OFFSETS + (CHUNK_OFFSETS - 1));
+}
+
+static uint64_t chunk_of(int64_t offset)
+{
+    return (uint64_t)offset / CHUNK_OFFSETS;
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- the cache of chunks ---------------------------------------------------------------------------------------- */
+
+static void slot_flush(struct machine *machine, struct chunk_slot *slot)
+{
+    if (!slot->is_dirty)
+        return;
+    struct key key = key_pair(TABLE_RUNS, slot->pid, slot->number);
+    if (slot->chunk.applied_count > 0) {
+        uint8_t bytes[CHUNK_BYTES_MAX];
+        size_t byte_count = chunk_write(&slot->chunk, bytes);
+        rows_put(machine->rows, key_slice(&key), slice_of((const char *)bytes, byte_count));
+    } else if (slot->is_stored) {
+        rows_delete(machine->rows, key_slice(&key));
+    }
+    slot->is_stored = slot->chunk.applied_count > 0;
+    slot->is_dirty = false;
+}
+
+static void slot_load(struct machine *machine, struct chunk_slot *slot, uint32_t pid, uint64_t number)
+{
+    struct key key = key_pair(TABLE_RUNS, pid, number);
+    struct slice value;
+    slot->pid = pid;
+    slot->number = number;
+    slot->is_stored = rows_get(machine->rows, key_slice(&key), &value);
+    if (!slot->is_stored)
+        chunk_init(&slot->chunk);
+    else if (!chunk_read(value, &slot->chunk))
+        rows_spoil(machine->rows);
+}
+
+/* Neighbours in one partition take neighbouring slots. */
+static struct chunk_slot *slot_of(struct machine *machine, uint32_t pid, uint64_t number)
+{
+    struct chunk_slot *slot = &machine->slots[(pid * 37 + number) % CHUNK_SLOTS];
+    if (slot->pid != pid || slot->number != number) {
+        slot_flush(machine, slot);
+        slot_load(machine, slot, pid, number);
+    }
+    return slot;
+}
+
+void applied_flush(struct machine *machine)
+{
+    for (size_t i = 0; i < CHUNK_SLOTS; i++)
+        slot_flush(machine, &machine->slots[i]);
+}
+
+void applied_forget(struct machine *machine)
+{
+    for (size_t i = 0; i < CHUNK_SLOTS; i++) {
+        machine->slots[i].pid = 0;
+        machine->slots[i].is_dirty = false;
+    }
+}
+
+/* ---- long intervals --------------------------------------------------------------------------------------------- */
+
+static void full_put(struct machine *machine, uint32_t pid, uint64_t first, const struct full_row *row)
+{
+    struct key key = key_pair(TABLE_FULL, pid, first);
+    struct value value;
+    full_row_write(row, &value);
+    rows_put(machine->rows, key_slice(&key), value_slice(&value));
+}
+
+static void full_delete(struct machine *machine, uint32_t pid, uint64_t first)
+{
+    struct key key = key_pair(TABLE_FULL, pid, first);
+    rows_delete(machine->rows, key_slice(&key));
+}
+
+static bool full_parse(struct machine *machine, uint32_t pid, struct slice key, struct slice value,
+                       uint64_t *ret_first, struct full_row *ret_row)
+{
+    uint32_t pid_found;
+    if (!key_read_pair(key, TABLE_FULL, &pid_found, ret_first) || pid_found != pid)
+        return false;
+    bool is_good = full_row_read(value, *ret_first, ret_row);
+    if (!is_good)
+        rows_spoil(machine->rows);
+    return is_good;
+}
+
+/* The last interval that begins at chunk NUMBER or before it. */
+static bool full_before(struct machine *machine, uint32_t pid, uint64_t number, uint64_t *ret_first,
+                        struct full_row *ret_row)
+{
+    struct key key = key_pair(TABLE_FULL, pid, number);
+    struct slice found, value;
+    return rows_seek_back(machine->rows, key_slice(&key), &found, &value) &&
+           full_parse(machine, pid, found, value, ret_first, ret_row);
+}
+
+/* The first interval that begins at chunk NUMBER or behind it. */
+static bool full_after(struct machine *machine, uint32_t pid, uint64_t number, uint64_t *ret_first,
+                       struct full_row *ret_row)
+{
+    struct key key = key_pair(TABLE_FULL, pid, number);
+    struct slice found, value;
+    return rows_seek(machine->rows, key_slice(&key), &found, &value) &&
+           full_parse(machine, pid, found, value, ret_first, ret_row);
+}
+
+static bool may_join(const struct full_row *left, uint64_t right_first, const struct full_row *right)
+{
+    return left->last + 1 == right_first && right->from == chunk_first(right_first) &&
+           (left->gap_count == 0) == (right->gap_count == 0);
+}
+
+/* Exact ones join exact ones and gapped ones gapped ones: what is exact stays so. */
+static void full_add(struct machine *machine, struct partition *partition, uint64_t first,
+                     struct full_row row)
+{
+    uint32_t pid = partition->row.pid;
+    uint64_t other_first;
+    struct full_row other;
+    partition->row.interval_count++;
+    machine->figures.interval_count++;
+    if (first > 0 && full_before(machine, pid, first - 1, &other_first, &other) &&
+        may_join(&other, first, &row)) {
+        row = (struct full_row){ row.last, other.from, row.gap_count + other.gap_count };
+        first = other_first;
+        partition->row.interval_count--;
+        machine->figures.interval_count--;
+    }
+    if (full_after(machine, pid, row.last + 1, &other_first, &other) && may_join(&row, other_first, &other)) {
+        row = (struct full_row){ other.last, row.from, row.gap_count + other.gap_count };
+        full_delete(machine, pid, other_first);
+        partition->row.interval_count--;
+        machine->figures.interval_count--;
+    }
+    full_put(machine, pid, first, &row);
+}
+
+/* ---- questions -------------------------------------------------------------------------------------------------- */
+
+static struct applied_piece piece_of_full(struct machine *machine, const struct partition *partition,
+                                          int64_t offset, int64_t limit)
+{
+    uint64_t first, number = chunk_of(offset);
+    struct full_row row;
+    if (!full_before(machine, partition->row.pid, number, &first, &row) || row.last < number)
+        return (struct applied_piece){ lesser(limit, chunk_last(number)), false, false };
+    if (offset < row.from)
+        return (struct applied_piece){ lesser(limit, row.from - 1), false, false };
+    return (struct applied_piece){ lesser(limit, chunk_last(row.last)), true, row.gap_count > 0 };
+}
+
+struct applied_piece applied_piece_at(struct machine *machine, const struct partition *partition,
+                                      int64_t offset, int64_t limit)
+{
+    const struct part_row *row = &partition->row;
+    assert(offset >= 0 && offset <= limit);
+    if (offset > row->highest)
+        return (struct applied_piece){ limit, false, false };
+    if (offset < row->lowest)
+        return (struct applied_piece){ lesser(limit, row->lowest - 1), false, false };
+    uint64_t number = chunk_of(offset);
+    const struct chunk *chunk = &slot_of(machine, row->pid, number)->chunk;
+    uint16_t last;
+    bool is_applied = chunk_stretch(chunk, (uint16_t)(offset % CHUNK_OFFSETS), &last);
+    int64_t stretch_last = lesser(limit, chunk_first(number) + last);
+    if (is_applied || (chunk->applied_count > 0 && number >= row->folded_to))
+        return (struct applied_piece){ stretch_last, is_applied, false };
+    if (chunk->applied_count > 0) /* below the fold a chunk may have both rows; see format.h */
+        limit = stretch_last;
+    return piece_of_full(machine, partition, offset, limit);
+}
+
+/* ---- folding ---------------------------------------------------------------------------------------------------- */
+
+/* The end of what may be folded: below the window, and never over an open record. */
+static uint64_t fold_limit(const struct machine *machine, const struct partition *partition)
+{
+    if ((uint64_t)partition->row.highest <= machine->settings.window)
+        return 0;
+    uint64_t limit = ((uint64_t)partition->row.highest - machine->settings.window) / CHUNK_OFFSETS;
+    if (partition->opens.count > 0 && chunk_of(partition->opens.at[0]->first) < limit)
+        limit = chunk_of(partition->opens.at[0]->first);
+    return limit;
+}
+
+/* Delete the RUNS rows from chunk FIRST to *LAST and count what they held; *LAST shrinks when there are many. */
+static uint64_t fold_runs(struct machine *machine, struct partition *partition, uint64_t first,
+                          uint64_t *last, size_t *rows_left)
+{
+    uint64_t applied_count = 0, number;
+    uint32_t pid;
+    struct chunk chunk;
+    struct key from = key_pair(TABLE_RUNS, partition->row.pid, first);
+    struct slice key, value;
+    while (rows_seek(machine->rows, key_slice(&from), &key, &value) &&
+           key_read_pair(key, TABLE_RUNS, &pid, &number) && pid == partition->row.pid && number <= *last) {
+        if (*rows_left == 0) {
+            *last = number - 1; /* never below FIRST: the caller saw to it that one row is left */
+            break;
+        }
+        if (!chunk_read(value, &chunk)) {
+            rows_spoil(machine->rows);
+            break;
+        }
+        applied_count += chunk.applied_count;
+        partition->row.interval_count -= chunk.run_count;
+        machine->figures.interval_count -= chunk.run_count;
+        from = key_pair(TABLE_RUNS, pid, number);
+        rows_delete(machine->rows, key_slice(&from));
+        --*rows_left;
+    }
+    return applied_count;
+}
+
+/* Fold the chunks from FIRST on that no interval covers, up to LIMIT or the next interval; returns where it ended. */
+static uint64_t fold_hole(struct machine *machine, struct partition *partition, uint64_t first,
+                          uint64_t limit, size_t *rows_left)
+{
+    uint64_t next_first, last = limit - 1;
+    struct full_row next;
+    if (full_after(machine, partition->row.pid, first, &next_first, &next) && next_first <= last)
+        last = next_first - 1;
+    uint64_t applied_count = fold_runs(machine, partition, first, &last, rows_left);
+    int64_t from = chunk_of(partition->row.lowest) == first ? partition->row.lowest : chunk_first(first);
+    uint64_t offset_count = (uint64_t)(chunk_last(last) - from) + 1;
+    full_add(machine, partition, first, (struct full_row){ last, from, offset_count - applied_count });
+    return last + 1;
+}
+
+static void fold(struct machine *machine, struct partition *partition)
+{
+    uint64_t limit = fold_limit(machine, partition), at = chunk_of(partition->row.lowest);
+    if (at < partition->row.folded_to)
+        at = partition->row.folded_to;
+    if (at >= limit)
+        return;
+    applied_flush(machine); /* the rows are counted, so they must be as new as the cache */
+    applied_forget(machine);
+    size_t rows_left = FOLD_ROWS_MAX;
+    while (at < limit && rows_left > 0 && rows_status(machine->rows) == ROWS_OK) {
+        uint64_t first;
+        struct full_row row;
+        bool is_covered = full_before(machine, partition->row.pid, at, &first, &row) && row.last >= at;
+        at = is_covered ? row.last + 1 : fold_hole(machine, partition, at, limit, &rows_left);
+        if (is_covered)
+            rows_left--;
+    }
+    partition->row.folded_to = at < limit ? at : limit;
+}
+
+/* ---- changes ---------------------------------------------------------------------------------------------------- */
+
+static void chunk_is_full(struct machine *machine, struct partition *partition, struct chunk_slot *slot)
+{
+    uint64_t number = slot->number;
+    chunk_init(&slot->chunk);
+    partition->row.interval_count--;
+    machine->figures.interval_count--;
+    full_add(machine, partition, number, (struct full_row){ number, chunk_first(number), 0 });
+}
+
+/* FIRST to LAST lie in one chunk and in no interval. */
+static void add_to_chunk(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
+{
+    struct chunk_slot *slot = slot_of(machine, partition->row.pid, chunk_of(first));
+    uint32_t run_count = slot->chunk.run_count;
+    partition->row.applied_count +=
+        chunk_add(&slot->chunk, (uint16_t)(first % CHUNK_OFFSETS), (uint16_t)(last % CHUNK_OFFSETS));
+    partition->row.interval_count += (uint64_t)slot->chunk.run_count - run_count;
+    machine->figures.interval_count += (uint64_t)slot->chunk.run_count - run_count;
+    slot->is_dirty = true;
+    if (slot->chunk.applied_count == CHUNK_OFFSETS)
+        chunk_is_full(machine, partition, slot);
+}
+
+static void stretch_bounds(struct partition *partition, int64_t first, int64_t last)
+{
+    struct part_row *row = &partition->row;
+    if (row->seen_first < 0)
+        row->seen_first = first;
+    if (row->lowest < 0 || first < row->lowest)
+        row->lowest = first;
+    if (last > row->highest)
+        row->highest = last;
+}
+
+void applied_add(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
+{
+    assert(first >= 0 && first <= last);
+    for (int64_t at = first; at <= last;) {
+        struct applied_piece piece = applied_piece_at(machine, partition, at, last);
+        int64_t piece_last = lesser(piece.last, chunk_last(chunk_of(at)));
+        if (!piece.is_applied)
+            add_to_chunk(machine, partition, at, piece_last);
+        at = piece_last + 1;
+    }
+    bool is_ahead = last > partition->row.highest;
+    stretch_bounds(partition, first, last);
+    partition->row.last_ms = machine->now.unix_ms;
+    partitions_touch(machine, partition);
+    if (is_ahead)
+        fold(machine, partition);
+}

@@ -1,0 +1,98 @@
+/*
+ * audit.c - events (a ring of the last thousand) and undecided conflicts.
+ */
+#include "audit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "partitions.h"
+
+void audit_event(struct machine *machine, enum event_kind kind, const struct partition *partition,
+                 int64_t first, int64_t last, const char *detail)
+{
+    struct event_row row = { .id = machine->counters.next_event_id++,
+                             .time_ms = machine->now.unix_ms,
+                             .kind = kind,
+                             .partition = partition == NULL ? -1 : partition->number,
+                             .first = first,
+                             .last = last };
+    if (partition != NULL)
+        memcpy(row.topic, partition->topic, partition->topic_bytes + 1);
+    size_t byte_count = strnlen(detail, sizeof row.detail - 1);
+    memcpy(row.detail, detail, byte_count);
+    struct key key = key_number(TABLE_EVENTS, row.id);
+    struct value value;
+    event_row_write(&row, &value);
+    rows_put(machine->rows, key_slice(&key), value_slice(&value));
+    machine->is_counters_dirty = true;
+    if (row.id >= EVENTS_MAX) {
+        key = key_number(TABLE_EVENTS, row.id - EVENTS_MAX);
+        rows_delete(machine->rows, key_slice(&key));
+    }
+}
+
+void audit_conflict(struct machine *machine, struct partition *partition, int64_t offset, record_mark stored,
+                    record_mark seen, bool is_first_sight)
+{
+    struct conflict_row *row = calloc(1, sizeof *row);
+    if (row == NULL) {
+        rows_spoil(machine->rows);
+        return;
+    }
+    row->id = machine->counters.next_conflict_id++;
+    machine->is_counters_dirty = true;
+    memcpy(row->topic, partition->topic, partition->topic_bytes + 1);
+    row->partition = partition->number;
+    row->offset = offset;
+    row->stored = stored;
+    row->seen = seen;
+    row->since_ms = machine->now.unix_ms;
+    row->count = 1;
+    row->is_first_sight = is_first_sight;
+    partition->conflict = row;
+    partition->row.conflict_id = row->id;
+    machine->figures.conflict_count++;
+    partitions_touch(machine, partition);
+    char detail[96];
+    snprintf(detail, sizeof detail, "another record at these coordinates: mark %08x is kept, %08x came",
+             stored, seen);
+    audit_event(machine, EVENT_CONFLICT, partition, offset, offset,
+                is_first_sight ? "first seen above offset 0, and held" : detail);
+}
+
+void audit_close_conflict(struct machine *machine, struct partition *partition)
+{
+    struct key key = key_number(TABLE_CONFLICTS, partition->conflict->id);
+    rows_delete(machine->rows, key_slice(&key));
+    free(partition->conflict);
+    partition->conflict = NULL;
+    partition->row.conflict_id = 0;
+    partitions_touch(machine, partition);
+}
+
+static bool load_conflict(struct machine *machine, uint64_t id, struct slice value)
+{
+    struct conflict_row row;
+    uint32_t pid;
+    if (!conflict_row_read(id, value, &row, &pid))
+        return false;
+    struct partition *partition = partitions_find(machine, slice_of_text(row.topic), row.partition);
+    if (partition == NULL || partition->row.pid != pid || partition->row.conflict_id != id)
+        return false;
+    partition->conflict = malloc(sizeof row);
+    if (partition->conflict != NULL)
+        *partition->conflict = row;
+    return partition->conflict != NULL;
+}
+
+void audit_load_conflicts(struct machine *machine)
+{
+    struct slice key, value;
+    uint64_t id = 0;
+    struct key from = key_number(TABLE_CONFLICTS, 0);
+    while (rows_seek(machine->rows, key_slice(&from), &key, &value) && key_is_of(key, TABLE_CONFLICTS)) {
+        if (!key_read_number(key, TABLE_CONFLICTS, &id) || !load_conflict(machine, id, value))
+            rows_spoil(machine->rows);
+        from = key_number(TABLE_CONFLICTS, id + 1);
+    }
+}

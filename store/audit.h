@@ -1,0 +1,19 @@
+/*
+ * audit.h - what a person will want to know later: events, and conflicts that wait for a decision.
+ */
+#ifndef SINKONCE_STORE_AUDIT_H
+#define SINKONCE_STORE_AUDIT_H
+
+#include "machine_state.h"
+
+/* PARTITION is NULL for an event that concerns none.  DETAIL is cut to what a row holds. */
+void audit_event(struct machine *machine, enum event_kind kind, const struct partition *partition,
+                 int64_t first, int64_t last, const char *detail);
+/* The partition waits for a decision from now on. */
+void audit_conflict(struct machine *machine, struct partition *partition, int64_t offset, record_mark stored,
+                    record_mark seen, bool is_first_sight);
+/* The decision is there: the row goes, the partition is open again. */
+void audit_close_conflict(struct machine *machine, struct partition *partition);
+void audit_load_conflicts(struct machine *machine);
+
+#endif

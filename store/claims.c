@@ -1,0 +1,398 @@
+/*
+ * claims.c - may these records be sent?
+ *
+ * A claim is judged as a whole before anything is changed, stretch by stretch of neighbouring offsets:
+ *
+ *     any conflict            answered at once, nothing is claimed
+ *     any flight, held doubt  it waits for that range, holding nothing; judged again when the range changes, and
+ *                             answered as it stands when its time is over
+ *     all applied             answered, nothing is written
+ *     else                    what is new becomes INTENT, what a policy re-opens too, all or none
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "applied.h"
+#include "audit.h"
+#include "marks.h"
+#include "opens.h"
+#include "partitions.h"
+#include "replies.h"
+#include "settle.h"
+#include "waiters.h"
+
+/* What was found; nothing has been changed by finding it. */
+struct judgement {
+    size_t fresh_count, retried_count, assumed_count, folded_count;
+    bool is_conflict;
+    struct open_range *hindrance; /* borrowed: the first flight or held doubt */
+    struct partition *reply_from; /* borrowed: of the last applied stretch */
+    /* the first contradiction that is not written down yet */
+    bool is_noted;                 /* the partition waits for a decision already */
+    const struct record *offender; /* borrowed from the claim; NULL: none */
+    record_mark stored;
+    bool is_first_sight;
+};
+
+/* Neighbours of one partition. */
+struct stretch {
+    struct partition *partition; /* borrowed; NULL: never met */
+    const struct record *records;
+    enum verdict *verdicts;
+    size_t count;
+};
+
+static void fill(enum verdict verdicts[], size_t count, enum verdict verdict)
+{
+    for (size_t i = 0; i < count; i++)
+        verdicts[i] = verdict;
+}
+
+static struct stretch stretch_at(struct machine *machine, const struct claim *claim, size_t index)
+{
+    const struct record_key *key = &claim->records[index].key;
+    assert(key->offset >= 0 && key->partition >= 0);
+    return (struct stretch){ partitions_find(machine, key->topic, key->partition), &claim->records[index],
+                             &claim->ret_verdicts[index],
+                             records_stretch(claim->records, claim->record_count, index) };
+}
+
+static int64_t first_of(const struct stretch *stretch)
+{
+    return stretch->records[0].key.offset;
+}
+
+static struct stretch stretch_part(const struct stretch *stretch, int64_t first, int64_t last)
+{
+    size_t skipped = (size_t)(first - first_of(stretch));
+    return (struct stretch){ stretch->partition, &stretch->records[skipped], &stretch->verdicts[skipped],
+                             (size_t)(last - first) + 1 };
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- judging ---------------------------------------------------------------------------------------------------- */
+
+static void judge_contradiction(struct judgement *judgement, const struct stretch *stretch, size_t index,
+                                record_mark stored)
+{
+    judgement->is_conflict = true;
+    fill(&stretch->verdicts[index], 1, VERDICT_CONFLICT);
+    if (judgement->offender != NULL || judgement->is_noted)
+        return;
+    judgement->offender = &stretch->records[index];
+    judgement->stored = stored;
+}
+
+/* A partition that was never met and does not begin at 0: did we lose our memory, or it its beginning? */
+static void judge_unknown_partition(const struct machine *machine, struct judgement *judgement,
+                                    const struct stretch *stretch)
+{
+    bool is_held = machine->settings.is_first_sight_held && first_of(stretch) > 0;
+    fill(stretch->verdicts, stretch->count, is_held ? VERDICT_CONFLICT : VERDICT_NEW);
+    if (!is_held) {
+        judgement->fresh_count += stretch->count;
+        return;
+    }
+    judge_contradiction(judgement, stretch, 0, MARK_NONE);
+    judgement->is_first_sight = judgement->offender == &stretch->records[0];
+}
+
+static enum verdict judge_doubt(const struct machine *machine, struct judgement *judgement,
+                                struct open_range *range, size_t count)
+{
+    switch (machine->settings.policy) {
+    case POLICY_RETRY:
+        judgement->retried_count += count;
+        return VERDICT_NEW;
+    case POLICY_ASSUME_APPLIED:
+        judgement->assumed_count += count;
+        return VERDICT_APPLIED;
+    case POLICY_HOLD:
+        break;
+    }
+    if (judgement->hindrance == NULL)
+        judgement->hindrance = range;
+    return VERDICT_IN_DOUBT;
+}
+
+static void judge_open(const struct machine *machine, struct judgement *judgement, const struct stretch *part,
+                       struct open_range *range)
+{
+    enum verdict verdict = VERDICT_IN_FLIGHT;
+    if (range->row.state == OPEN_IN_DOUBT)
+        verdict = judge_doubt(machine, judgement, range, part->count);
+    else if (judgement->hindrance == NULL)
+        judgement->hindrance = range;
+    fill(part->verdicts, part->count, verdict);
+    for (size_t i = 0; machine->settings.is_identity_checked && range->marks != NULL && i < part->count;
+         i++) {
+        record_mark stored = opens_mark(range, part->records[i].key.offset);
+        if (marks_contradict(stored, part->records[i].mark))
+            judge_contradiction(judgement, part, i, stored);
+    }
+}
+
+static void judge_applied(struct machine *machine, struct judgement *judgement, const struct stretch *part,
+                          bool is_folded)
+{
+    size_t index;
+    record_mark stored;
+    fill(part->verdicts, part->count, VERDICT_APPLIED);
+    judgement->reply_from = part->partition;
+    judgement->folded_count += is_folded ? part->count : 0;
+    if (marks_find_contradiction(machine, part->partition, part->records, part->count, &index, &stored))
+        judge_contradiction(judgement, part, index, stored);
+}
+
+/* Nobody holds FIRST to LAST; what of them is known?  Returns where that ends. */
+static int64_t judge_free(struct machine *machine, struct judgement *judgement, const struct stretch *stretch,
+                          int64_t first, int64_t last)
+{
+    struct applied_piece piece = applied_piece_at(machine, stretch->partition, first, last);
+    struct stretch part = stretch_part(stretch, first, piece.last);
+#ifdef BREAK_DEDUP
+    piece.is_applied = false;
+#endif
+    if (piece.is_applied) {
+        judge_applied(machine, judgement, &part, piece.is_folded);
+    } else {
+        fill(part.verdicts, part.count, VERDICT_NEW);
+        judgement->fresh_count += part.count;
+    }
+    return piece.last;
+}
+
+static void judge_stretch(struct machine *machine, struct judgement *judgement, const struct stretch *stretch)
+{
+    int64_t last = first_of(stretch) + (int64_t)stretch->count - 1;
+    for (int64_t at = first_of(stretch); at <= last;) {
+        struct open_range *range = opens_from(stretch->partition, at);
+        if (range != NULL && range->first <= at) {
+            int64_t part_last = lesser(last, range->row.last);
+            struct stretch part = stretch_part(stretch, at, part_last);
+            judge_open(machine, judgement, &part, range);
+            at = part_last + 1;
+        } else {
+            at = judge_free(machine, judgement, stretch, at,
+                            range == NULL ? last : lesser(last, range->first - 1)) +
+                 1;
+        }
+    }
+}
+
+static struct judgement judge(struct machine *machine, struct claim *claim)
+{
+    struct judgement judgement = { 0 };
+    for (size_t index = 0; index < claim->record_count;) {
+        struct stretch stretch = stretch_at(machine, claim, index);
+        if (stretch.partition == NULL) {
+            judge_unknown_partition(machine, &judgement, &stretch);
+        } else if (stretch.partition->conflict != NULL) {
+            fill(stretch.verdicts, stretch.count, VERDICT_CONFLICT);
+            judgement.is_conflict = judgement.is_noted = true;
+            stretch.partition->conflict
+                ->count++; /* reaches the disk with the next commit, and needs none of its own */
+            partitions_touch(machine, stretch.partition);
+        } else {
+            judge_stretch(machine, &judgement, &stretch);
+        }
+        index += stretch.count;
+    }
+    return judgement;
+}
+
+/* ---- acting ----------------------------------------------------------------------------------------------------- */
+
+static void note_conflict(struct machine *machine, const struct judgement *judgement)
+{
+    const struct record *offender = judgement->offender;
+    if (offender == NULL || machine->mode == MACHINE_READ)
+        return;
+    struct partition *partition = partitions_find(machine, offender->key.topic, offender->key.partition);
+    if (partition == NULL)
+        partition = partitions_add(machine, offender->key.topic, offender->key.partition);
+    if (partition == NULL)
+        return;
+    machine->figures.first_sight_count += judgement->is_first_sight;
+    audit_conflict(machine, partition, offender->key.offset, judgement->stored, offender->mark,
+                   judgement->is_first_sight);
+}
+
+/* The lowest offset that CLAIM holds of the partition of its record INDEX. */
+static int64_t lowest_in(const struct claim *claim, size_t index)
+{
+    const struct record_key *key = &claim->records[index].key;
+    int64_t lowest = key->offset;
+    for (size_t i = index + 1; i < claim->record_count && lowest > 0; i++) {
+        const struct record_key *other = &claim->records[i].key;
+        if (other->offset < lowest && other->partition == key->partition &&
+            slice_equals(other->topic, key->topic))
+            lowest = other->offset;
+    }
+    return lowest;
+}
+
+static struct partition *meet_partition(struct machine *machine, const struct claim *claim, size_t index)
+{
+    const struct record_key *key = &claim->records[index].key;
+    struct partition *partition = partitions_add(machine, key->topic, key->partition);
+    int64_t lowest = lowest_in(claim, index);
+    if (partition != NULL && lowest > 0) {
+        machine->figures.first_sight_count++;
+        audit_event(machine, EVENT_FIRST_SIGHT, partition, lowest, lowest, "first seen above offset 0");
+    }
+    return partition;
+}
+
+/* The part of a doubt that came again. */
+static void act_on_doubt(struct machine *machine, struct open_range *range, int64_t first, int64_t last,
+                         uint64_t claim_id)
+{
+    struct partition *partition = range->partition;
+    char detail[64];
+    range = opens_carve(machine, range, first, last);
+    if (range == NULL)
+        return;
+    uint64_t count = opens_count(range);
+    snprintf(detail, sizeof detail, "doubt %llu: ", (unsigned long long)range->row.id);
+    if (machine->settings.policy == POLICY_RETRY) {
+        strcat(detail, "sent again by policy");
+        opens_reclaim(machine, range, claim_id);
+        machine->figures.resolved_retry += count;
+    } else {
+        strcat(detail, "assumed applied by policy");
+        settle_applied(machine, range);
+        machine->figures.resolved_assumed += count;
+    }
+    audit_event(machine, EVENT_RESOLVED, partition, first, last, detail);
+}
+
+/* The verdicts say which are new. */
+static void act_on_free(struct machine *machine, const struct stretch *part, uint64_t claim_id)
+{
+    for (size_t at = 0, count; at < part->count; at += count) {
+        for (count = 1; at + count < part->count && part->verdicts[at + count] == part->verdicts[at];)
+            count++;
+        if (part->verdicts[at] == VERDICT_NEW)
+            opens_claim(machine, part->partition, &part->records[at], count, claim_id);
+    }
+}
+
+static void act_on_stretch(struct machine *machine, const struct stretch *stretch, uint64_t claim_id)
+{
+    int64_t last = first_of(stretch) + (int64_t)stretch->count - 1;
+    for (int64_t at = first_of(stretch); at <= last && rows_status(machine->rows) == ROWS_OK;) {
+        struct open_range *range = opens_from(stretch->partition, at);
+        int64_t part_last;
+        if (range != NULL && range->first <= at) {
+            part_last = lesser(last, range->row.last);
+            act_on_doubt(machine, range, at, part_last, claim_id);
+        } else {
+            part_last = range == NULL ? last : lesser(last, range->first - 1);
+            struct stretch part = stretch_part(stretch, at, part_last);
+            act_on_free(machine, &part, claim_id);
+        }
+        at = part_last + 1;
+    }
+}
+
+static void act(struct machine *machine, struct claim *claim, const struct judgement *judgement)
+{
+    uint64_t claim_id = machine->boot << 40 | machine->next_claim_number++;
+    for (size_t index = 0; index < claim->record_count;) {
+        struct stretch stretch = stretch_at(machine, claim, index);
+        if (stretch.partition == NULL)
+            stretch.partition = meet_partition(machine, claim, index);
+        if (stretch.partition == NULL)
+            return;
+        act_on_stretch(machine, &stretch, claim_id);
+        index += stretch.count;
+    }
+    claim->ret_new_count = judgement->fresh_count + judgement->retried_count;
+    claim->ret_retried_count = judgement->retried_count;
+    claim->ret_claim_id = claim->ret_new_count > 0 ? claim_id : 0;
+    machine->figures.changed_record_count += claim->ret_new_count + judgement->assumed_count;
+}
+
+/* ---- one claim -------------------------------------------------------------------------------------------------- */
+
+static void begin_results(struct claim *claim)
+{
+    free(claim->reply_bytes);
+    claim->reply_bytes = NULL;
+    claim->ret_reply = (struct stored_reply){ 0 };
+    claim->ret_claim_id = 0;
+    claim->ret_new_count = claim->ret_retried_count = 0;
+}
+
+/* STORE_OK: the claim may be acted on.  A claim that only re-opens doubts is never too many: it makes them fewer. */
+static enum store_status may_write(const struct machine *machine, const struct judgement *judgement)
+{
+    if (machine->mode == MACHINE_READ)
+        return STORE_FULL;
+    if (judgement->fresh_count + judgement->retried_count == 0)
+        return STORE_OK;
+    if (machine->mode == MACHINE_NO_CLAIM)
+        return STORE_FULL;
+    bool is_busy =
+        judgement->retried_count == 0 && machine->figures.in_doubt_records > machine->settings.in_doubt_max;
+    return is_busy ? STORE_BUSY : STORE_OK;
+}
+
+/* Answers CLAIM and returns NULL; or returns what hinders it, unless this is the LAST time that it is judged. */
+static struct open_range *try_claim(struct machine *machine, struct claim *claim, bool is_last)
+{
+    begin_results(claim);
+    struct judgement judgement = judge(machine, claim);
+    enum store_status status = STORE_OK;
+    if (judgement.hindrance != NULL && !judgement.is_conflict && !is_last)
+        return judgement.hindrance;
+    machine->figures.below_window_count += judgement.folded_count;
+    if (judgement.is_conflict) {
+        note_conflict(machine, &judgement);
+    } else if (judgement.hindrance == NULL) {
+        size_t change_count = judgement.fresh_count + judgement.retried_count + judgement.assumed_count;
+        if (change_count > 0 && (status = may_write(machine, &judgement)) == STORE_OK)
+            act(machine, claim, &judgement);
+        else if (claim->record_count == 1 && judgement.reply_from != NULL)
+            replies_give(machine, judgement.reply_from, claim->records[0].key.offset, claim);
+    }
+    machine->answers.claim(machine->answers.shell, claim, status);
+    return NULL;
+}
+
+void machine_claim(struct machine *machine, struct claim *claim)
+{
+    struct open_range *range = try_claim(machine, claim, claim->wait_ms == 0);
+    if (range != NULL && !waiters_add(machine, claim, range))
+        try_claim(machine, claim, true); /* no memory to wait in: answered as it stands */
+}
+
+void machine_wake(struct machine *machine)
+{
+    for (struct waiter *next, *waiter = machine->first_waiter; waiter != NULL; waiter = next) {
+        next = waiter->next;
+        bool is_over = waiter->deadline_ms <= machine->now.mono_ms;
+        if (waiter->range != NULL && !is_over)
+            continue;
+        struct open_range *range = try_claim(machine, waiter->claim, is_over);
+        if (range != NULL)
+            waiters_wait_on(machine, waiter, range);
+        else
+            waiters_remove(machine, waiter);
+    }
+}
+
+void machine_refuse_waiters(struct machine *machine, enum store_status status)
+{
+    while (machine->first_waiter != NULL) {
+        struct claim *claim = machine->first_waiter->claim;
+        waiters_remove(machine, machine->first_waiter);
+        begin_results(claim);
+        machine->answers.claim(machine->answers.shell, claim, status);
+    }
+}

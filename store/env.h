@@ -1,0 +1,43 @@
+/*
+ * env.h - the ledger's folder and file: owned by one process, made durably, opened with every check.
+ *
+ * The folder holds sinkonce.lock (ours while we live), ledger.mdb, and the library's own ledger.mdb-lock.
+ */
+#ifndef SINKONCE_STORE_ENV_H
+#define SINKONCE_STORE_ENV_H
+
+#include <limits.h>
+#include "format.h"
+#include "rows_lmdb.h"
+
+/* The caller's memory. */
+struct env {
+    char folder[PATH_MAX];
+    int lock_fd;  /* owned; -1: none */
+    MDB_env *mdb; /* owned; NULL: closed */
+    MDB_dbi table;
+    uint64_t bytes_max;
+    uint64_t reserve_bytes; /* how far ahead blocks are kept */
+    uint64_t reserved_to;   /* the file's blocks are there up to here */
+    bool is_reserve_off;    /* the file system cannot, or we gave up */
+};
+
+/* Take the folder, make a ledger if there is none, open it.  RET_STORE is its row as found, with the scope checked.
+ * On failure WHY is a sentence, and nothing is left open. */
+MUST_CHECK enum store_open_status env_init(struct env *env, const struct store_options *options,
+                                           uint64_t unix_ms, struct store_row *ret_store,
+                                           bool *ret_is_created, char why[], size_t why_bytes_max);
+void env_deinit(struct env *env); /* also gives the folder back */
+
+/* After a failed commit: the library is closed and opened again, so that what it believes is what the disk says.
+ * False: it cannot be opened now; env->mdb is NULL. */
+MUST_CHECK bool env_reopen(struct env *env);
+
+/* Keep blocks ready behind the end of the data, so that a full disk meets claims before settlements.
+ * False: the disk has no room for them. */
+bool env_reserve(struct env *env);
+
+/* The name of a file system that cannot keep our promises, by statfs()'s number; NULL: none that we know. */
+const char *env_refused_fs(unsigned long fs_type);
+
+#endif

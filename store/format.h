@@ -1,0 +1,162 @@
+/*
+ * format.h - the bytes on disk.
+ *
+ * All rows stand in one ordered map; the first byte of a key is its table.  Numbers are big-endian, so that the
+ * order of the bytes is the order of the numbers.  pid names one history of one partition of one topic.
+ *
+ *     table      key                           value
+ *     META       name u8 = 0                   format u32, store id 32, created_ms u64, boots u64, scope bytes
+ *     META       name u8 = 1                   counters: struct counters_row, in its order
+ *     PART       topic bytes, 0, partition u32 struct part_row, in its order
+ *     RUNS       pid u32, chunk u64            the applied set of 65,536 offsets (chunk.c)
+ *     FULL       pid u32, first chunk u64      last chunk u64, from u64, gap count u64
+ *     OPEN       pid u32, first offset u64     last u64, state u8, cause u8, claim id u64, id u64, boot u64,
+ *                                              since_ms u64, attempts u32, detail length u8, detail,
+ *                                              then nothing or one mark u32 for each offset
+ *     MARKS      pid u32, block u64            256 marks u32
+ *     SAMPLES    pid u32, chunk u64            offset u64, mark u32
+ *     REPLIES    pid u32, offset u64           sequence u64, status u16, type length u16, type, body
+ *     RING       sequence u64                  pid u32, offset u64
+ *     EVENTS     id u64                        time_ms u64, kind u8, partition u32, first u64, last u64,
+ *                                              topic length u8, topic, detail length u8, detail
+ *     CONFLICTS  id u64                        pid u32, partition u32, offset u64, stored u32, seen u32, since_ms u64,
+ *                                              count u64, is_first_sight u8, topic bytes
+ *
+ * FULL says: every offset of these chunks from FROM on is applied, or so old that it is taken as applied (gap count
+ * of them never were).  Offsets of the first chunk below FROM are in RUNS, exactly.
+ *
+ * Everything that is read is checked: a value that cannot be is refused, never trusted and never asserted.
+ */
+#ifndef SINKONCE_STORE_FORMAT_H
+#define SINKONCE_STORE_FORMAT_H
+
+#include "store.h"
+
+enum { FORMAT_VERSION = 1 };
+
+enum table {
+    TABLE_META = 1,
+    TABLE_PART,
+    TABLE_RUNS,
+    TABLE_FULL,
+    TABLE_OPEN,
+    TABLE_MARKS,
+    TABLE_SAMPLES,
+    TABLE_REPLIES,
+    TABLE_RING,
+    TABLE_EVENTS,
+    TABLE_CONFLICTS,
+};
+
+enum {
+    STORE_ID_CHARS = 32,
+    SCOPE_BYTES_MAX = 255,
+    DETAIL_BYTES_MAX = 95,
+    MARK_BLOCK_OFFSETS = 256,
+    OPEN_RECORDS_MAX = 1024, /* offsets of one OPEN row: longer runs take several */
+    KEY_BYTES_MAX = 1 + TOPIC_BYTES_MAX + 1 + 4,
+    VALUE_BYTES_MAX = 160 + DETAIL_BYTES_MAX + 4 * OPEN_RECORDS_MAX, /* of all but chunks and replies */
+    REPLY_HEAD_BYTES = 8 + 2 + 2,
+    REPLY_TYPE_BYTES_MAX = 255,
+};
+
+/* Room for any key, and for any value but chunks and replies.  The caller's memory. */
+struct key {
+    uint8_t bytes[KEY_BYTES_MAX + 1]; /* one more: to name the least key behind a row */
+    size_t byte_count;
+};
+struct value {
+    uint8_t bytes[VALUE_BYTES_MAX];
+    size_t byte_count;
+};
+static inline struct slice key_slice(const struct key *key)
+{
+    return slice_of((const char *)key->bytes, key->byte_count);
+}
+static inline struct slice value_slice(const struct value *value)
+{
+    return slice_of((const char *)value->bytes, value->byte_count);
+}
+
+enum meta_name { META_STORE = 0, META_COUNTERS = 1 };
+struct key key_meta(enum meta_name name);
+struct key key_part(struct slice topic, int32_t partition);
+struct key key_pair(enum table table, uint32_t pid, uint64_t number);
+struct key key_number(enum table table, uint64_t number);
+/* False: a row of another table, or damaged. */
+MUST_CHECK bool key_read_part(struct slice key, struct slice *ret_topic, int32_t *ret_partition);
+MUST_CHECK bool key_read_pair(struct slice key, enum table table, uint32_t *ret_pid, uint64_t *ret_number);
+MUST_CHECK bool key_read_number(struct slice key, enum table table, uint64_t *ret_number);
+bool key_is_of(struct slice key, enum table table);
+
+struct store_row {
+    uint32_t format;
+    char id[STORE_ID_CHARS + 1];
+    uint64_t created_ms, boot_count;
+    char scope[SCOPE_BYTES_MAX + 1];
+};
+struct counters_row {
+    uint32_t next_pid;
+    uint64_t next_doubt_id, next_event_id, next_conflict_id;
+    uint64_t ring_first, ring_next; /* sequences of the replies that are kept */
+    uint64_t probe_count;           /* goes up when the disk is tried after a failure */
+};
+struct part_row {
+    uint32_t pid, generation;
+    int64_t seen_first;      /* the offset that was applied first: its marks stay for ever; -1: none */
+    int64_t lowest, highest; /* -1: none */
+    uint64_t applied_count, interval_count;
+    uint64_t folded_to; /* chunks below have been folded; those that came later are exact */
+    uint64_t swept_to;  /* blocks of marks below have been deleted */
+    uint64_t last_ms;
+    uint64_t conflict_id; /* 0: none undecided */
+};
+struct full_row {
+    uint64_t last;
+    int64_t from;
+    uint64_t gap_count;
+};
+enum open_state { OPEN_INTENT = 1, OPEN_IN_DOUBT = 2 };
+struct open_row {
+    int64_t last;
+    enum open_state state;
+    enum doubt_cause cause;
+    uint64_t claim_id, id, boot, since_ms;
+    uint32_t attempts;
+    char detail[DETAIL_BYTES_MAX + 1];
+};
+struct reply_row {
+    uint64_t sequence;
+    struct stored_reply reply; /* borrowed from the value */
+};
+
+void store_row_write(const struct store_row *row, struct value *ret_value);
+MUST_CHECK bool store_row_read(struct slice value, struct store_row *ret_row);
+void counters_row_write(const struct counters_row *row, struct value *ret_value);
+MUST_CHECK bool counters_row_read(struct slice value, struct counters_row *ret_row);
+void part_row_write(const struct part_row *row, struct value *ret_value);
+MUST_CHECK bool part_row_read(struct slice value, struct part_row *ret_row);
+void full_row_write(const struct full_row *row, struct value *ret_value);
+MUST_CHECK bool full_row_read(struct slice value, uint64_t first, struct full_row *ret_row);
+/* MARKS is NULL, or one for each offset from FIRST to the row's last, at most OPEN_RECORDS_MAX. */
+void open_row_write(const struct open_row *row, int64_t first, const record_mark marks[],
+                    struct value *ret_value);
+/* RET_MARKS has OPEN_RECORDS_MAX cells; RET_HAS_MARKS says whether they were filled. */
+MUST_CHECK bool open_row_read(struct slice value, int64_t first, struct open_row *ret_row,
+                              bool *ret_has_marks, record_mark ret_marks[]);
+void marks_write(const record_mark marks[MARK_BLOCK_OFFSETS], struct value *ret_value);
+MUST_CHECK bool marks_read(struct slice value, record_mark ret_marks[MARK_BLOCK_OFFSETS]);
+void sample_write(int64_t offset, record_mark mark, struct value *ret_value);
+MUST_CHECK bool sample_read(struct slice value, int64_t *ret_offset, record_mark *ret_mark);
+/* BYTES has room for REPLY_HEAD_BYTES, the type and the body; returns what was written. */
+size_t reply_row_write(const struct reply_row *row, uint8_t bytes[]);
+MUST_CHECK bool reply_row_read(struct slice value, struct reply_row *ret_row);
+void ring_write(uint32_t pid, int64_t offset, struct value *ret_value);
+MUST_CHECK bool ring_read(struct slice value, uint32_t *ret_pid, int64_t *ret_offset);
+void event_row_write(const struct event_row *row, struct value *ret_value);
+MUST_CHECK bool event_row_read(uint64_t id, struct slice value, struct event_row *ret_row);
+void conflict_row_write(const struct conflict_row *row, uint32_t pid, struct value *ret_value);
+MUST_CHECK bool conflict_row_read(uint64_t id, struct slice value, struct conflict_row *ret_row,
+                                  uint32_t *ret_pid);
+
+#endif

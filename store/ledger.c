@@ -1,0 +1,705 @@
+/*
+ * ledger.c - the ledger's thread.
+ *
+ *     queue (lock)          one batch
+ *     postings  ------>  begin -> machine: wake, claims, settlements, questions -> commit -> hand back
+ *                                                                          |
+ *                                        it failed: close, reopen, read back; then the same batch again with
+ *                                        less in it (full), or all of it refused (the disk)
+ *
+ * What the ledger still owes after a failure it keeps here and tries every 250 ms, traffic or not:
+ *     releases      claims of a failed batch: nothing was sent, but their INTENT may be on disk
+ *     kept          settlements whose outcome is known and not yet written
+ *
+ *     health        left by                          what is answered meanwhile
+ *     GOOD          a commit that fails              everything
+ *     FULL          a commit of ours that succeeds   what is applied in the committed ledger; new claims STORE_FULL
+ *     FAILING       a commit of ours that succeeds   nothing: STORE_FAILED
+ */
+#include "ledger.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "env.h"
+#include "failpoint.h"
+#include "machine.h"
+#include "port.h"
+
+enum { RETRY_MS = 250, FULL_PERCENT = 85 };
+
+enum health { HEALTH_GOOD, HEALTH_FULL, HEALTH_FAILING };
+
+/* A settlement with memory of its own. */
+struct kept {
+    struct settlement settlement;
+    struct kept *next;
+    char bytes[]; /* records, verdicts, outcomes, topics, detail, answer */
+};
+
+struct ledger {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t is_posted;
+    struct posting_list queue; /* guarded by lock */
+    bool is_closing;           /* guarded by lock */
+
+    /* the ledger's thread alone */
+    struct env env;
+    struct machine *machine; /* owned */
+    bool is_loaded;          /* the machine knows what is on disk */
+    uint32_t commit_delay_us;
+    uint64_t boot;
+    enum health health;
+    uint64_t retry_ms;
+    char failure[96];             /* of the last failed commit, for the event */
+    struct posting_list answered; /* of the batch that runs: out of the machine, not yet handed back */
+    uint64_t *releases;           /* owned: claim ids */
+    size_t release_count, release_room;
+    struct kept *first_kept, *last_kept; /* owned */
+
+    struct store_row row;
+    pthread_mutex_t figures_lock;
+    struct store_figures figures; /* guarded by figures_lock */
+};
+
+/* ---- clocks ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static struct machine_time time_now(void)
+{
+    return (struct machine_time){ clock_ns(CLOCK_REALTIME) / 1000000, clock_ns(CLOCK_MONOTONIC) / 1000000 };
+}
+
+/* ---- figures ---------------------------------------------------------------------------------------------------- */
+
+/* After a commit, or a failure. */
+static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_ns)
+{
+    struct machine_figures from;
+    struct store_figures *to = &ledger->figures;
+    machine_figures_get(ledger->machine, &from);
+    pthread_mutex_lock(&ledger->figures_lock);
+    to->commit_count += commit_ns > 0;
+    to->commit_seconds_sum_ns += commit_ns;
+    to->commit_record_count = from.changed_record_count;
+    if (used_bytes > 0)
+        to->used_bytes = used_bytes;
+    to->in_doubt_records = from.in_doubt_records;
+    to->in_doubt_oldest_ms = from.in_doubt_oldest_ms;
+    memcpy(to->doubts_by_cause, from.doubts_by_cause, sizeof to->doubts_by_cause);
+    to->resolved_applied = from.resolved_applied;
+    to->resolved_not_applied = from.resolved_not_applied;
+    to->resolved_retry = from.resolved_retry;
+    to->resolved_assumed = from.resolved_assumed;
+    to->conflict_count = from.conflict_count;
+    to->first_sight_count = from.first_sight_count;
+    to->below_window_count = from.below_window_count;
+    to->interval_count = from.interval_count;
+    to->is_failing = ledger->health == HEALTH_FAILING;
+    pthread_mutex_unlock(&ledger->figures_lock);
+}
+
+static void set_full(struct ledger *ledger, bool is_full)
+{
+    pthread_mutex_lock(&ledger->figures_lock);
+    ledger->figures.is_full = is_full;
+    pthread_mutex_unlock(&ledger->figures_lock);
+}
+
+static void count_error(struct ledger *ledger)
+{
+    pthread_mutex_lock(&ledger->figures_lock);
+    ledger->figures.error_count++;
+    pthread_mutex_unlock(&ledger->figures_lock);
+}
+
+/* ---- what is owed after a failure ------------------------------------------------------------------------------- */
+
+/* Room for COUNT more releases, before the claims are judged: a failed batch must not meet a lack of memory. */
+static bool make_release_room(struct ledger *ledger, size_t count)
+{
+    size_t needed = ledger->release_count + count;
+    if (needed <= ledger->release_room)
+        return true;
+    uint64_t *releases = realloc(ledger->releases, 2 * needed * sizeof releases[0]);
+    if (releases == NULL)
+        return false;
+    ledger->releases = releases;
+    ledger->release_room = 2 * needed;
+    return true;
+}
+
+static void *copy_bytes(char **at, const void *bytes, size_t byte_count)
+{
+    void *copy = *at;
+    if (byte_count > 0)
+        memcpy(copy, bytes, byte_count);
+    *at += (byte_count + 7) & ~(size_t)7;
+    return copy;
+}
+
+static struct slice copy_slice(char **at, struct slice slice)
+{
+    return slice_of(copy_bytes(at, slice.at, slice.byte_count), slice.byte_count);
+}
+
+static size_t kept_bytes(const struct settlement *settlement)
+{
+    size_t count = settlement->record_count;
+    size_t byte_count = count * (sizeof(struct record) + sizeof(enum verdict) + sizeof(enum outcome));
+    for (size_t i = 0; i < count; i++)
+        byte_count += settlement->records[i].key.topic.byte_count + 8;
+    return byte_count + settlement->reply.content_type.byte_count + settlement->reply.body.byte_count +
+           DETAIL_BYTES_MAX + 1 + 8 * 6;
+}
+
+/* NULL: no memory. */
+static struct kept *kept_new(const struct settlement *settlement)
+{
+    struct kept *kept = calloc(1, sizeof *kept + kept_bytes(settlement));
+    if (kept == NULL)
+        return NULL;
+    size_t count = settlement->record_count;
+    char *at = kept->bytes;
+    kept->settlement = *settlement;
+    struct record *records = copy_bytes(&at, settlement->records, count * sizeof records[0]);
+    for (size_t i = 0; i < count; i++)
+        records[i].key.topic = copy_slice(&at, records[i].key.topic);
+    kept->settlement.records = records;
+    kept->settlement.verdicts = copy_bytes(&at, settlement->verdicts, count * sizeof settlement->verdicts[0]);
+    kept->settlement.outcomes = copy_bytes(&at, settlement->outcomes, count * sizeof settlement->outcomes[0]);
+    kept->settlement.reply.content_type = copy_slice(&at, settlement->reply.content_type);
+    kept->settlement.reply.body = copy_slice(&at, settlement->reply.body);
+    const char *detail = settlement->detail == NULL ? "" : settlement->detail;
+    char *words = copy_bytes(&at, detail, strnlen(detail, DETAIL_BYTES_MAX));
+    kept->settlement.detail = words; /* the zero behind it is calloc's */
+    return kept;
+}
+
+/* False: no memory; the settlement stays with us until it can be written. */
+static bool keep_settlement(struct ledger *ledger, const struct settlement *settlement)
+{
+    struct kept *kept = kept_new(settlement);
+    if (kept == NULL)
+        return false;
+    if (ledger->last_kept != NULL)
+        ledger->last_kept->next = kept;
+    else
+        ledger->first_kept = kept;
+    ledger->last_kept = kept;
+    return true;
+}
+
+static void drop_kept(struct ledger *ledger)
+{
+    for (struct kept *next, *kept = ledger->first_kept; kept != NULL; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
+    ledger->first_kept = ledger->last_kept = NULL;
+    ledger->release_count = 0;
+}
+
+/* ---- transactions ----------------------------------------------------------------------------------------------- */
+
+/* Forget all and read it back.  False: it cannot be read now. */
+static bool read_back(struct ledger *ledger)
+{
+    struct rows rows;
+    machine_forget(ledger->machine);
+    ledger->is_loaded = false;
+    if (!env_reopen(&ledger->env) || rows_begin(&rows, ledger->env.mdb, ledger->env.table) != ROWS_OK)
+        return false;
+    machine_load(ledger->machine, &rows, ledger->boot);
+    ledger->is_loaded = rows_status(&rows) == ROWS_OK;
+    rows_abort(&rows);
+    if (!ledger->is_loaded)
+        machine_forget(ledger->machine);
+    return ledger->is_loaded;
+}
+
+static enum rows_status commit(struct ledger *ledger, struct rows *rows)
+{
+    uint64_t used_bytes = rows_used_bytes(rows);
+    uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    enum rows_status status = rows_commit(rows);
+    if (status != ROWS_OK)
+        return status;
+    machine_keep(ledger->machine);
+    publish(ledger, used_bytes, clock_ns(CLOCK_MONOTONIC) - began_ns + 1);
+    return ROWS_OK;
+}
+
+/* A commit failed: nothing in memory counts any more. */
+static void on_failure(struct ledger *ledger, const struct rows *rows, enum rows_status status)
+{
+    snprintf(ledger->failure, sizeof ledger->failure, "a commit failed: %s", mdb_strerror(rows->error));
+    count_error(ledger);
+    bool is_read = read_back(ledger);
+    ledger->health = status == ROWS_FULL && is_read ? HEALTH_FULL : HEALTH_FAILING;
+    ledger->retry_ms = time_now().mono_ms + RETRY_MS;
+    set_full(ledger, ledger->health == HEALTH_FULL);
+    publish(ledger, 0, 0);
+}
+
+/* One commit of our own, with all that is owed in it. */
+static void repair(struct ledger *ledger)
+{
+    struct rows rows;
+    ledger->retry_ms = time_now().mono_ms + RETRY_MS;
+    if (!ledger->is_loaded && !read_back(ledger))
+        return;
+    enum rows_status status = rows_begin(&rows, ledger->env.mdb, ledger->env.table);
+    if (status == ROWS_OK) {
+        machine_begin(ledger->machine, &rows, time_now(), MACHINE_NO_CLAIM);
+        machine_probe(ledger->machine);
+        if (ledger->health == HEALTH_FAILING)
+            machine_note(ledger->machine, EVENT_DISK_ERROR, ledger->failure);
+        for (size_t i = 0; i < ledger->release_count; i++)
+            machine_release(ledger->machine, ledger->releases[i]);
+        for (struct kept *kept = ledger->first_kept; kept != NULL; kept = kept->next)
+            machine_settle(ledger->machine, &kept->settlement);
+        machine_end(ledger->machine);
+        status = commit(ledger, &rows);
+    }
+    if (status != ROWS_OK) {
+        on_failure(ledger, &rows, status);
+        return;
+    }
+    drop_kept(ledger);
+    ledger->health = HEALTH_GOOD;
+    publish(ledger, 0, 0);
+}
+
+static bool owes(const struct ledger *ledger)
+{
+    return ledger->health != HEALTH_GOOD || ledger->first_kept != NULL || ledger->release_count > 0;
+}
+
+/* ---- one batch -------------------------------------------------------------------------------------------------- */
+
+static void on_claim_answered(void *shell, struct claim *claim, enum store_status status)
+{
+    struct ledger *ledger = shell;
+    claim->posting.status = status;
+    posting_list_add(&ledger->answered, &claim->posting);
+}
+
+static void apply(struct ledger *ledger, struct posting *posting)
+{
+    switch ((enum posting_kind)posting->kind) {
+    case POSTING_CLAIM:
+        machine_claim(ledger->machine, claim_of(posting));
+        return; /* answered through on_claim_answered(), now or later */
+    case POSTING_SETTLEMENT:
+        machine_settle(ledger->machine, settlement_of(posting));
+        break;
+    case POSTING_QUESTION:
+        machine_ask(ledger->machine, question_of(posting));
+        break;
+    }
+    posting->status = STORE_OK;
+    posting_list_add(&ledger->answered, posting);
+}
+
+static size_t count_postings(const struct posting_list *list, enum posting_kind kind)
+{
+    size_t count = 0;
+    for (const struct posting *posting = list->first; posting != NULL; posting = posting->next)
+        count += posting->kind == (int)kind;
+    return count;
+}
+
+static bool has_new_claims(const struct posting_list *list)
+{
+    for (struct posting *posting = list->first; posting != NULL; posting = posting->next)
+        if (posting->kind == POSTING_CLAIM && claim_of(posting)->ret_claim_id != 0)
+            return true;
+    return false;
+}
+
+/* Past the mark, or on a disk without a reserve, new claims stop, so that what was claimed can still be settled. */
+static enum machine_mode mode_for(struct ledger *ledger, struct rows *rows, enum machine_mode mode)
+{
+    uint64_t mark = ledger->env.bytes_max / 100 * FULL_PERCENT;
+    bool is_tight = rows_used_bytes(rows) >= mark || !env_reserve(&ledger->env);
+    set_full(ledger, is_tight || ledger->health == HEALTH_FULL);
+    return is_tight && mode == MACHINE_OPEN ? MACHINE_NO_CLAIM : mode;
+}
+
+/* The commit of a batch whose answers are in ledger->answered. */
+static enum rows_status commit_batch(struct ledger *ledger, struct rows *rows)
+{
+    bool has_claims = has_new_claims(&ledger->answered);
+    bool has_results = count_postings(&ledger->answered, POSTING_SETTLEMENT) > 0;
+    if (has_claims)
+        FAILPOINT("before_intent");
+#ifdef BREAK_INTENT_COMMIT
+    port_hand_back(&ledger->answered);
+#endif
+    enum rows_status status = commit(ledger, rows);
+    if (has_claims)
+        FAILPOINT("after_intent");
+    if (has_results)
+        FAILPOINT("after_result");
+    return status;
+}
+
+/* All of TODO in one transaction.  ROWS_OK: the answers in ledger->answered are true on disk; else they count for
+ * nothing, and the machine has been read back. */
+static enum rows_status attempt(struct ledger *ledger, struct posting_list *todo, enum machine_mode mode)
+{
+    struct rows rows;
+    struct posting *posting;
+    enum rows_status status = rows_begin(&rows, ledger->env.mdb, ledger->env.table);
+    if (status == ROWS_OK) {
+        machine_begin(ledger->machine, &rows, time_now(), mode_for(ledger, &rows, mode));
+        machine_wake(ledger->machine);
+        while ((posting = posting_list_take(todo)) != NULL)
+            apply(ledger, posting);
+        machine_end(ledger->machine);
+        if (rows_is_changed(&rows) || rows_status(&rows) != ROWS_OK)
+            status = commit_batch(ledger, &rows);
+        else
+            publish(ledger, 0, 0); /* some figures move without a row */
+        rows_abort(&rows);
+    } else {
+        ledger->answered = *todo;
+        *todo = (struct posting_list){ 0 };
+    }
+    if (status != ROWS_OK)
+        on_failure(ledger, &rows, status);
+    return status;
+}
+
+/* What a failed attempt may have left on disk for these claims is to be released. */
+static void owe_releases(struct ledger *ledger, const struct posting_list *list)
+{
+    for (struct posting *posting = list->first; posting != NULL; posting = posting->next) {
+        if (posting->kind != POSTING_CLAIM || claim_of(posting)->ret_claim_id == 0)
+            continue;
+        assert(ledger->release_count < ledger->release_room);
+        ledger->releases[ledger->release_count++] = claim_of(posting)->ret_claim_id;
+        claim_of(posting)->ret_claim_id = 0; /* owed once, however often the batch is tried */
+    }
+}
+
+/* STATUS for a posting that cannot be served now; a settlement's outcome is kept.  False: it stays with us. */
+static bool refuse(struct ledger *ledger, struct posting *posting, enum store_status status)
+{
+    switch ((enum posting_kind)posting->kind) {
+    case POSTING_CLAIM:
+        store_claim_deinit(claim_of(posting));
+        claim_of(posting)->ret_claim_id = 0;
+        claim_of(posting)->ret_new_count = claim_of(posting)->ret_retried_count = 0;
+        break;
+    case POSTING_SETTLEMENT:
+        if (!keep_settlement(ledger, settlement_of(posting)))
+            return false;
+        status = STORE_FAILED;
+        break;
+    case POSTING_QUESTION:
+        store_question_deinit(question_of(posting));
+        question_of(posting)->ret_status = QUESTION_FAILED;
+        break;
+    }
+    posting->status = status;
+    posting_list_add(&ledger->answered, posting);
+    return true;
+}
+
+static void requeue(struct ledger *ledger, struct posting *posting)
+{
+    pthread_mutex_lock(&ledger->lock);
+    posting_list_add(&ledger->queue, posting);
+    pthread_mutex_unlock(&ledger->lock);
+}
+
+static void refuse_all(struct ledger *ledger, struct posting_list todo, enum store_status status)
+{
+    struct posting *posting;
+    while ((posting = posting_list_take(&todo)) != NULL)
+        if (!refuse(ledger, posting, status))
+            requeue(ledger, posting);
+}
+
+/* What writes leaves the batch; what only reads may still be answered from the committed ledger. */
+static struct posting_list readers_of(struct ledger *ledger, struct posting_list todo)
+{
+    struct posting_list readers = { 0 };
+    struct posting *posting;
+    while ((posting = posting_list_take(&todo)) != NULL) {
+        if (posting->kind != POSTING_SETTLEMENT)
+            posting_list_add(&readers, posting);
+        else if (!refuse(ledger, posting, STORE_FAILED))
+            requeue(ledger, posting);
+    }
+    return readers;
+}
+
+/* Try the batch with less and less in it, until what is left of it stands on the disk. */
+static void serve(struct ledger *ledger, struct posting_list todo)
+{
+    enum machine_mode mode = ledger->health == HEALTH_FULL ? MACHINE_NO_CLAIM : MACHINE_OPEN;
+    struct posting_list refused = { 0 };
+    for (;;) {
+        if (attempt(ledger, &todo, mode) == ROWS_OK)
+            break;
+        owe_releases(ledger, &ledger->answered);
+        todo = ledger->answered;
+        ledger->answered = (struct posting_list){ 0 };
+        if (ledger->health == HEALTH_FAILING || mode == MACHINE_READ) {
+            refuse_all(ledger, todo, STORE_FAILED);
+            break;
+        }
+        mode = mode == MACHINE_OPEN ? MACHINE_NO_CLAIM : MACHINE_READ;
+        if (mode == MACHINE_READ) {
+            todo = readers_of(ledger, todo);
+            refused = ledger->answered;
+            ledger->answered = (struct posting_list){ 0 };
+        }
+    }
+    port_hand_back(&refused);
+    port_hand_back(&ledger->answered);
+}
+
+static void run_batch(struct ledger *ledger, struct posting_list todo)
+{
+    if (owes(ledger) && time_now().mono_ms >= ledger->retry_ms)
+        repair(ledger);
+    size_t claim_count = count_postings(&todo, POSTING_CLAIM) + machine_waiter_count(ledger->machine);
+    bool has_room =
+        make_release_room(ledger, 2 * claim_count); /* a batch is tried with claims twice at most */
+    if (ledger->health != HEALTH_FAILING && has_room) {
+        serve(ledger, todo);
+        return;
+    }
+    machine_refuse_waiters(ledger->machine, STORE_FAILED);
+    refuse_all(ledger, todo, STORE_FAILED);
+    port_hand_back(&ledger->answered);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------------------------- */
+
+/* When there is work without a posting, on the mono_ms clock. */
+static uint64_t next_work_ms(const struct ledger *ledger)
+{
+    if (machine_has_woken(ledger->machine))
+        return 0;
+    uint64_t work_ms = machine_deadline_ms(ledger->machine);
+    if (owes(ledger) && ledger->retry_ms < work_ms)
+        work_ms = ledger->retry_ms;
+    return work_ms;
+}
+
+/* All that was posted; empty when it is time for something else. */
+static struct posting_list take_postings(struct ledger *ledger, bool *ret_is_closing)
+{
+    uint64_t work_ms = next_work_ms(ledger);
+    struct timespec until = { (time_t)(work_ms / 1000), (long)(work_ms % 1000 * 1000000) };
+    int error = 0;
+    pthread_mutex_lock(&ledger->lock);
+    while (ledger->queue.first == NULL && !ledger->is_closing && error != ETIMEDOUT && work_ms > 0) {
+        if (work_ms == UINT64_MAX)
+            pthread_cond_wait(&ledger->is_posted, &ledger->lock);
+        else
+            error = pthread_cond_timedwait(&ledger->is_posted, &ledger->lock, &until);
+    }
+    struct posting_list postings = ledger->queue;
+    ledger->queue = (struct posting_list){ 0 };
+    *ret_is_closing = ledger->is_closing;
+    pthread_mutex_unlock(&ledger->lock);
+    return postings;
+}
+
+/* A commit that waits for company serves more with one flush. */
+static void wait_for_company(struct ledger *ledger, struct posting_list *postings)
+{
+    struct timespec span = { 0, (long)ledger->commit_delay_us * 1000 };
+    struct posting *posting;
+    if (ledger->commit_delay_us == 0 || postings->first == NULL)
+        return;
+    nanosleep(&span, NULL);
+    pthread_mutex_lock(&ledger->lock);
+    while ((posting = posting_list_take(&ledger->queue)) != NULL)
+        posting_list_add(postings, posting);
+    pthread_mutex_unlock(&ledger->lock);
+}
+
+static void *ledger_main(void *argument)
+{
+    struct ledger *ledger = argument;
+    bool is_closing = false;
+    for (;;) {
+        struct posting_list postings = take_postings(ledger, &is_closing);
+        if (is_closing && postings.first == NULL)
+            break;
+        wait_for_company(ledger, &postings);
+        run_batch(ledger, postings);
+    }
+    if (ledger->health != HEALTH_GOOD)
+        repair(
+            ledger); /* the last chance; what is still owed then will be found as INTENT, and be in doubt */
+    return NULL;
+}
+
+void ledger_post(struct ledger *ledger, struct posting *posting)
+{
+    posting->posted_ns = clock_ns(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&ledger->lock);
+    bool is_first = ledger->queue.first == NULL;
+    posting_list_add(&ledger->queue, posting);
+    pthread_mutex_unlock(&ledger->lock);
+    if (is_first)
+        pthread_cond_signal(&ledger->is_posted);
+}
+
+/* ---- start and end ---------------------------------------------------------------------------------------------- */
+
+static void write_boot(struct ledger *ledger, struct rows *rows, bool is_created)
+{
+    struct key key = key_meta(META_STORE);
+    struct value value;
+    store_row_write(&ledger->row, &value);
+    rows_put(rows, key_slice(&key), value_slice(&value));
+    if (is_created)
+        machine_note(ledger->machine, EVENT_CREATED, "a new ledger: nothing is known of any record");
+    machine_recover(ledger->machine);
+}
+
+/* A life begins: counted, and what the last one left open is in doubt, before anything is answered. */
+static enum store_open_status begin_life(struct ledger *ledger, bool is_created, char why[],
+                                         size_t why_bytes_max)
+{
+    struct rows rows;
+    ledger->boot = ++ledger->row.boot_count;
+    if (rows_begin(&rows, ledger->env.mdb, ledger->env.table) == ROWS_OK) {
+        machine_load(ledger->machine, &rows, ledger->boot);
+        machine_begin(ledger->machine, &rows, time_now(), MACHINE_OPEN);
+        write_boot(ledger, &rows, is_created);
+        machine_end(ledger->machine);
+        if (commit(ledger, &rows) == ROWS_OK) {
+            ledger->is_loaded = true;
+            return STORE_OPENED;
+        }
+    }
+    snprintf(why, why_bytes_max, "the ledger in %s cannot be read or written: %s", ledger->env.folder,
+             mdb_strerror(rows.error));
+    return STORE_UNREADABLE;
+}
+
+static struct machine_settings machine_settings_of(const struct store_options *options)
+{
+    return (struct machine_settings){ .policy = options->policy,
+                                      .in_doubt_max = options->in_doubt_max,
+                                      .marks = options->marks,
+                                      .is_identity_checked = options->is_identity_checked,
+                                      .window = options->window,
+                                      .is_first_sight_held = options->is_first_sight_held,
+                                      .replies = options->replies,
+                                      .reply_bytes_max = options->reply_bytes_max };
+}
+
+static struct ledger *ledger_new(const struct store_options *options)
+{
+    struct ledger *ledger = calloc(1, sizeof *ledger);
+    struct machine_settings settings = machine_settings_of(options);
+    pthread_condattr_t attributes;
+    if (ledger == NULL)
+        return NULL;
+    ledger->env.lock_fd = -1;
+    ledger->machine = machine_new(&settings, (struct machine_answers){ on_claim_answered, ledger });
+    ledger->commit_delay_us = options->commit_delay_us < 999999 ? options->commit_delay_us : 999999;
+    pthread_mutex_init(&ledger->lock, NULL);
+    pthread_mutex_init(&ledger->figures_lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&ledger->is_posted, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return ledger;
+}
+
+static void ledger_free(struct ledger *ledger)
+{
+    if (ledger == NULL)
+        return;
+    drop_kept(ledger);
+    free(ledger->releases);
+    machine_free(ledger->machine);
+    env_deinit(&ledger->env);
+    pthread_cond_destroy(&ledger->is_posted);
+    pthread_mutex_destroy(&ledger->figures_lock);
+    pthread_mutex_destroy(&ledger->lock);
+    free(ledger);
+}
+
+static enum store_open_status start(struct ledger *ledger, const struct store_options *options, char why[],
+                                    size_t why_bytes_max)
+{
+    bool is_created;
+    enum store_open_status status =
+        env_init(&ledger->env, options, time_now().unix_ms, &ledger->row, &is_created, why, why_bytes_max);
+    if (status == STORE_OPENED)
+        status = begin_life(ledger, is_created, why, why_bytes_max);
+    if (status != STORE_OPENED)
+        return status;
+    ledger->figures.max_bytes = options->ledger_bytes_max;
+    ledger->figures.created_ms = ledger->row.created_ms;
+    ledger->figures.boot_count = ledger->row.boot_count;
+    env_reserve(&ledger->env);
+    if (pthread_create(&ledger->thread, NULL, ledger_main, ledger) == 0)
+        return STORE_OPENED;
+    snprintf(why, why_bytes_max, "cannot start the ledger's thread");
+    return STORE_UNREADABLE;
+}
+
+enum store_open_status ledger_open(const struct store_options *options, struct ledger **ret_ledger,
+                                   char why[], size_t why_bytes_max)
+{
+    struct ledger *ledger = ledger_new(options);
+    if (ledger == NULL || ledger->machine == NULL) {
+        ledger_free(ledger);
+        snprintf(why, why_bytes_max, "no memory for the ledger");
+        return STORE_UNREADABLE;
+    }
+    enum store_open_status status = start(ledger, options, why, why_bytes_max);
+    if (status == STORE_OPENED)
+        *ret_ledger = ledger;
+    else
+        ledger_free(ledger);
+    return status;
+}
+
+void ledger_close(struct ledger *ledger)
+{
+    if (ledger == NULL)
+        return;
+    pthread_mutex_lock(&ledger->lock);
+    ledger->is_closing = true;
+    pthread_mutex_unlock(&ledger->lock);
+    pthread_cond_signal(&ledger->is_posted);
+    pthread_join(ledger->thread, NULL);
+    ledger_free(ledger);
+}
+
+void ledger_figures(struct ledger *ledger, struct store_figures *ret_figures)
+{
+    pthread_mutex_lock(&ledger->figures_lock);
+    *ret_figures = ledger->figures;
+    pthread_mutex_unlock(&ledger->figures_lock);
+}
+
+const char *ledger_id(const struct ledger *ledger)
+{
+    return ledger->row.id;
+}

@@ -1,0 +1,100 @@
+/*
+ * machine_state.h - what the claim machine holds in memory; for its own files only.
+ *
+ * On disk (rows) is the truth; here is what makes a verdict cheap: the partitions, the records that are open, the
+ * chunks that the last batches touched, and the claims that wait.
+ *
+ * Who owns what: the machine owns partitions and waiters; a partition owns its open ranges and its conflict.
+ */
+#ifndef SINKONCE_STORE_MACHINE_STATE_H
+#define SINKONCE_STORE_MACHINE_STATE_H
+
+#include "chunk.h"
+#include "machine.h"
+
+enum { CHUNK_SLOTS = 128, EVENTS_MAX = 1000 };
+
+/* Neighbouring offsets that one claim took, or that are in doubt for the same reason. */
+struct open_range {
+    struct partition *partition; /* borrowed: the owner */
+    int64_t first;
+    struct open_row row;                            /* as on disk */
+    record_mark *marks;                             /* owned; one per offset; NULL: none known */
+    struct open_range *previous_doubt, *next_doubt; /* borrowed: the machine's list of those in doubt */
+    size_t waiter_count;
+};
+
+struct open_set {
+    struct open_range **at; /* owned, ascending by first; they never overlap */
+    size_t count, room;
+};
+
+struct partition {
+    char topic[TOPIC_BYTES_MAX + 1];
+    size_t topic_bytes;
+    int32_t number;
+    struct part_row row; /* as on disk, or newer while is_dirty */
+    struct open_set opens;
+    struct conflict_row *conflict; /* owned; NULL: none undecided */
+    bool is_dirty;
+    struct partition *next_dirty;     /* borrowed */
+    struct partition *next_in_bucket; /* borrowed */
+};
+
+/* A chunk as on disk, or newer while is_dirty. */
+struct chunk_slot {
+    uint32_t pid; /* 0: the slot is empty */
+    uint64_t number;
+    bool is_dirty;
+    bool is_stored; /* there is a row */
+    struct chunk chunk;
+};
+
+struct waiter {
+    struct claim *claim; /* lent to us until it is answered */
+    uint64_t deadline_ms;
+    struct open_range *range; /* borrowed: what it waits for; NULL: to be judged again */
+    struct waiter *previous, *next;
+};
+
+struct machine {
+    struct machine_settings settings;
+    struct machine_answers answers;
+    uint64_t boot, next_claim_number;
+
+    struct rows *rows; /* borrowed between begin and end */
+    struct machine_time now;
+    enum machine_mode mode;
+
+    struct counters_row counters;
+    bool is_counters_dirty;
+    struct partition **buckets; /* owned */
+    size_t bucket_count, partition_count;
+    struct partition *dirty_partitions;
+    struct chunk_slot *slots; /* owned: CHUNK_SLOTS */
+    uint8_t *reply_bytes;     /* owned: room to form a reply row */
+    struct open_range *doubts;
+    bool is_oldest_stale;
+
+    struct waiter *first_waiter, *last_waiter; /* owned, in the order of arrival */
+    size_t waiter_count, woken_count;
+
+    struct machine_figures figures, kept_figures; /* kept: those of the last commit */
+};
+
+/* How many records from INDEX on are neighbours in ascending order, at most COUNT - INDEX. */
+static inline size_t records_stretch(const struct record records[], size_t count, size_t index)
+{
+    const struct record_key *first = &records[index].key;
+    size_t length = 1;
+    while (index + length < count) {
+        const struct record_key *key = &records[index + length].key;
+        if (key->partition != first->partition || key->offset != first->offset + (int64_t)length ||
+            !slice_equals(key->topic, first->topic))
+            break;
+        length++;
+    }
+    return length;
+}
+
+#endif

@@ -1,0 +1,236 @@
+/*
+ * marks.c - identity marks of applied records.
+ *
+ * MARKS rows are blocks of 256 offsets, a ring without a pointer: what lies wholly below (highest - the setting) is
+ * deleted, a few rows at a time, as the partition grows.  Older offsets that arrive late get no mark, because nothing
+ * would ever delete it.
+ */
+#include "marks.h"
+
+#include "partitions.h"
+
+enum { SWEEP_ROWS_MAX = 8 /* per call; a step forward of 256 offsets makes one */ };
+
+static uint64_t block_of(int64_t offset)
+{
+    return (uint64_t)offset / MARK_BLOCK_OFFSETS;
+}
+
+static uint64_t chunk_of(int64_t offset)
+{
+    return (uint64_t)offset / CHUNK_OFFSETS;
+}
+
+/* False: there is none, or it is damaged and the transaction spoilt. */
+static bool block_get(struct machine *machine, uint32_t pid, uint64_t block,
+                      record_mark marks[MARK_BLOCK_OFFSETS])
+{
+    struct key key = key_pair(TABLE_MARKS, pid, block);
+    struct slice value;
+    if (!rows_get(machine->rows, key_slice(&key), &value))
+        return false;
+    bool is_good = marks_read(value, marks);
+    if (!is_good)
+        rows_spoil(machine->rows);
+    return is_good;
+}
+
+static void block_put(struct machine *machine, uint32_t pid, uint64_t block,
+                      const record_mark marks[MARK_BLOCK_OFFSETS])
+{
+    struct key key = key_pair(TABLE_MARKS, pid, block);
+    struct value value;
+    marks_write(marks, &value);
+    rows_put(machine->rows, key_slice(&key), value_slice(&value));
+}
+
+static bool sample_get(struct machine *machine, uint32_t pid, uint64_t chunk, int64_t *ret_offset,
+                       record_mark *ret_mark)
+{
+    struct key key = key_pair(TABLE_SAMPLES, pid, chunk);
+    struct slice value;
+    if (!rows_get(machine->rows, key_slice(&key), &value))
+        return false;
+    bool is_good = sample_read(value, ret_offset, ret_mark);
+    if (!is_good)
+        rows_spoil(machine->rows);
+    return is_good;
+}
+
+static void sample_put(struct machine *machine, uint32_t pid, int64_t offset, record_mark mark)
+{
+    struct key key = key_pair(TABLE_SAMPLES, pid, chunk_of(offset));
+    struct value value;
+    sample_write(offset, mark, &value);
+    rows_put(machine->rows, key_slice(&key), value_slice(&value));
+}
+
+/* ---- comparing -------------------------------------------------------------------------------------------------- */
+
+static bool contradicts_block(struct machine *machine, uint32_t pid, const struct record records[],
+                              size_t count, size_t *ret_index, record_mark *ret_stored)
+{
+    record_mark marks[MARK_BLOCK_OFFSETS];
+    int64_t first = records[0].key.offset;
+    if (!block_get(machine, pid, block_of(first), marks))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        record_mark stored = marks[(size_t)(first % MARK_BLOCK_OFFSETS) + i];
+        if (marks_contradict(stored, records[i].mark)) {
+            *ret_index = i;
+            *ret_stored = stored;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* RECORDS lie in one chunk. */
+static bool contradicts_sample(struct machine *machine, uint32_t pid, const struct record records[],
+                               size_t count, size_t *ret_index, record_mark *ret_stored)
+{
+    int64_t offset, first = records[0].key.offset;
+    if (!sample_get(machine, pid, chunk_of(first), &offset, ret_stored))
+        return false;
+    if (offset < first || offset >= first + (int64_t)count)
+        return false;
+    *ret_index = (size_t)(offset - first);
+    return marks_contradict(*ret_stored, records[*ret_index].mark);
+}
+
+/* How many of COUNT offsets from FIRST on lie in one group of WIDTH. */
+static size_t in_one_group(int64_t first, size_t count, size_t width)
+{
+    size_t room = width - (size_t)(first % (int64_t)width);
+    return count < room ? count : room;
+}
+
+typedef bool contradicts_fn(struct machine *machine, uint32_t pid, const struct record records[],
+                            size_t count, size_t *ret_index, record_mark *ret_stored);
+
+static bool contradicts_in_groups(contradicts_fn *contradicts, size_t width, struct machine *machine,
+                                  uint32_t pid, const struct record records[], size_t count,
+                                  size_t *ret_index, record_mark *ret_stored)
+{
+    for (size_t at = 0; at < count;) {
+        size_t some = in_one_group(records[at].key.offset, count - at, width);
+        if (contradicts(machine, pid, &records[at], some, ret_index, ret_stored)) {
+            *ret_index += at;
+            return true;
+        }
+        at += some;
+    }
+    return false;
+}
+
+bool marks_find_contradiction(struct machine *machine, const struct partition *partition,
+                              const struct record records[], size_t count, size_t *ret_index,
+                              record_mark *ret_stored)
+{
+    if (!machine->settings.is_identity_checked)
+        return false;
+    size_t unmarked = 0;
+    while (unmarked < count && records[unmarked].mark == MARK_NONE)
+        unmarked++;
+    uint32_t pid = partition->row.pid;
+    return unmarked < count && (contradicts_in_groups(contradicts_block, MARK_BLOCK_OFFSETS, machine, pid,
+                                                      records, count, ret_index, ret_stored) ||
+                                contradicts_in_groups(contradicts_sample, CHUNK_OFFSETS, machine, pid,
+                                                      records, count, ret_index, ret_stored));
+}
+
+/* ---- keeping ---------------------------------------------------------------------------------------------------- */
+
+/* Blocks below are too old to be kept. */
+static uint64_t floor_block(const struct machine *machine, const struct partition *partition)
+{
+    int64_t floor = partition->row.highest + 1 - (int64_t)machine->settings.marks;
+    return floor <= 0 ? 0 : block_of(floor);
+}
+
+static void sweep(struct machine *machine, struct partition *partition)
+{
+    uint64_t floor = floor_block(machine, partition), block, at = partition->row.swept_to;
+    uint32_t pid;
+    struct slice key, value;
+    size_t deleted_count = 0;
+    while (at < floor && deleted_count < SWEEP_ROWS_MAX) {
+        struct key from = key_pair(TABLE_MARKS, partition->row.pid, at);
+        if (!rows_seek(machine->rows, key_slice(&from), &key, &value) ||
+            !key_read_pair(key, TABLE_MARKS, &pid, &block) || pid != partition->row.pid || block >= floor) {
+            at = floor;
+            break;
+        }
+        at = block + 1;
+        if (block == block_of(partition->row.seen_first))
+            continue;
+        from = key_pair(TABLE_MARKS, pid, block);
+        rows_delete(machine->rows, key_slice(&from));
+        deleted_count++;
+    }
+    if (at > partition->row.swept_to) {
+        partition->row.swept_to = at;
+        partitions_touch(machine, partition);
+    }
+}
+
+static void put_in_block(struct machine *machine, uint32_t pid, int64_t first, const record_mark marks[],
+                         size_t count)
+{
+    record_mark block[MARK_BLOCK_OFFSETS];
+    if (!block_get(machine, pid, block_of(first), block))
+        memset(block, 0, sizeof block);
+    for (size_t i = 0; i < count; i++)
+        if (marks[i] != MARK_NONE)
+            block[(size_t)(first % MARK_BLOCK_OFFSETS) + i] = marks[i];
+    block_put(machine, pid, block_of(first), block);
+}
+
+/* The offsets lie in one chunk: the first mark that it ever gets is its sample. */
+static void put_sample(struct machine *machine, uint32_t pid, int64_t first, const record_mark marks[],
+                       size_t count)
+{
+    int64_t offset;
+    record_mark mark;
+    if (sample_get(machine, pid, chunk_of(first), &offset, &mark))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (marks[i] != MARK_NONE) {
+            sample_put(machine, pid, first + (int64_t)i, marks[i]);
+            return;
+        }
+    }
+}
+
+void marks_put(struct machine *machine, struct partition *partition, int64_t first, const record_mark marks[],
+               size_t count)
+{
+    uint64_t floor = floor_block(machine, partition), kept = block_of(partition->row.seen_first);
+    for (size_t at = 0; at < count;) {
+        int64_t offset = first + (int64_t)at;
+        size_t some = in_one_group(offset, count - at, MARK_BLOCK_OFFSETS);
+        if (block_of(offset) >= floor || block_of(offset) == kept)
+            put_in_block(machine, partition->row.pid, offset, &marks[at], some);
+        at += some;
+    }
+    for (size_t at = 0; at < count;) {
+        size_t some = in_one_group(first + (int64_t)at, count - at, CHUNK_OFFSETS);
+        put_sample(machine, partition->row.pid, first + (int64_t)at, &marks[at], some);
+        at += some;
+    }
+    sweep(machine, partition);
+}
+
+void marks_overwrite(struct machine *machine, const struct partition *partition, int64_t offset,
+                     record_mark mark)
+{
+    uint32_t pid = partition->row.pid;
+    record_mark block[MARK_BLOCK_OFFSETS], sample;
+    int64_t sample_offset;
+    if (block_get(machine, pid, block_of(offset), block)) {
+        block[offset % MARK_BLOCK_OFFSETS] = mark;
+        block_put(machine, pid, block_of(offset), block);
+    }
+    if (sample_get(machine, pid, chunk_of(offset), &sample_offset, &sample) && sample_offset == offset)
+        sample_put(machine, pid, offset, mark);
+}

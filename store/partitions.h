@@ -1,0 +1,24 @@
+/*
+ * partitions.h - the partitions that the ledger has met, by topic and number.
+ */
+#ifndef SINKONCE_STORE_PARTITIONS_H
+#define SINKONCE_STORE_PARTITIONS_H
+
+#include "machine_state.h"
+
+/* NULL: never met. */
+struct partition *partitions_find(const struct machine *machine, struct slice topic, int32_t number);
+/* A new one with an empty history.  NULL: no memory, and the transaction is spoilt. */
+MUST_CHECK struct partition *partitions_add(struct machine *machine, struct slice topic, int32_t number);
+/* Its row is written at the end of the batch. */
+void partitions_touch(struct machine *machine, struct partition *partition);
+/* An empty history under a new pid; what the old pid has on disk stays there. */
+void partitions_renew(struct machine *machine, struct partition *partition);
+/* After PARTITION in no useful order; NULL: the first, and the end. */
+struct partition *partitions_next(const struct machine *machine, const struct partition *partition);
+
+void partitions_load(struct machine *machine);
+void partitions_flush(struct machine *machine);
+void partitions_forget(struct machine *machine);
+
+#endif

@@ -1,0 +1,358 @@
+/*
+ * questions.c - what the admin port asks and decides.
+ *
+ * Lists are rare and short against the flow of claims: they are gathered by walking through all partitions or doubts.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "applied.h"
+#include "audit.h"
+#include "marks.h"
+#include "opens.h"
+#include "partitions.h"
+#include "settle.h"
+
+enum { ROWS_MAX = 10000 };
+
+static size_t row_limit(const struct question *question)
+{
+    return question->row_count_max < ROWS_MAX ? question->row_count_max : ROWS_MAX;
+}
+
+/* Room for COUNT rows; false: no memory, and the question has failed. */
+static bool make_room(struct question *question, size_t count, size_t row_bytes)
+{
+    question->ret.any = calloc(count == 0 ? 1 : count, row_bytes);
+    if (question->ret.any == NULL)
+        question->ret_status = QUESTION_FAILED;
+    return question->ret.any != NULL;
+}
+
+static bool is_topic_asked(const struct question *question, const struct partition *partition)
+{
+    return question->topic[0] == '\0' || strcmp(question->topic, partition->topic) == 0;
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static void fill_doubt(struct doubt_row *row, const struct open_range *range)
+{
+    const struct partition *partition = range->partition;
+    *row = (struct doubt_row){ .id = range->row.id,
+                               .partition = partition->number,
+                               .first = range->first,
+                               .last = range->row.last,
+                               .record_count = opens_count(range),
+                               .since_ms = range->row.since_ms,
+                               .attempts = range->row.attempts,
+                               .cause = range->row.cause };
+    memcpy(row->topic, partition->topic, partition->topic_bytes + 1);
+    memcpy(row->detail, range->row.detail, sizeof row->detail);
+}
+
+/* ---- one record ------------------------------------------------------------------------------------------------- */
+
+static void ask_record(struct machine *machine, struct question *question)
+{
+    struct partition *partition =
+        partitions_find(machine, slice_of_text(question->topic), question->partition);
+    question->ret_state = RECORD_ABSENT;
+    if (partition == NULL || question->first < 0)
+        return;
+    struct open_range *range = opens_from(partition, question->first);
+    if (range != NULL && range->first <= question->first) {
+        question->ret_state = range->row.state == OPEN_INTENT ? RECORD_IN_FLIGHT : RECORD_IN_DOUBT;
+        if (range->row.state == OPEN_IN_DOUBT && make_room(question, 1, sizeof *question->ret.doubts)) {
+            fill_doubt(question->ret.doubts, range);
+            question->ret_row_count = 1;
+        }
+        return;
+    }
+    struct applied_piece piece = applied_piece_at(machine, partition, question->first, question->first);
+    if (piece.is_applied)
+        question->ret_state = piece.is_folded ? RECORD_BELOW_WINDOW : RECORD_APPLIED;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------ */
+
+static int doubts_by_id(const void *a, const void *b)
+{
+    const struct open_range *const *left = a, *const *right = b;
+    return by_number((*left)->row.id, (*right)->row.id);
+}
+
+static void ask_doubts(struct machine *machine, struct question *question)
+{
+    size_t count = 0, found = 0;
+    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
+        count++;
+    struct open_range **all = malloc((count + 1) * sizeof all[0]);
+    if (all == NULL) {
+        question->ret_status = QUESTION_FAILED;
+        return;
+    }
+    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
+        if (is_topic_asked(question, range->partition) && range->row.id > question->after_id)
+            all[found++] = range;
+    qsort(all, found, sizeof all[0], doubts_by_id);
+    question->ret_count = found;
+    size_t row_count = found < row_limit(question) ? found : row_limit(question);
+    if (make_room(question, row_count, sizeof *question->ret.doubts)) {
+        for (size_t i = 0; i < row_count; i++)
+            fill_doubt(&question->ret.doubts[i], all[i]);
+        question->ret_row_count = row_count;
+    }
+    free(all);
+}
+
+static void fill_partition(struct partition_row *row, const struct partition *partition)
+{
+    const struct part_row *part = &partition->row;
+    *row = (struct partition_row){ .partition = partition->number,
+                                   .generation = part->generation,
+                                   .lowest = part->lowest,
+                                   .highest = part->highest,
+                                   .applied_count = part->applied_count,
+                                   .interval_count = part->interval_count,
+                                   .last_ms = part->last_ms,
+                                   .is_in_conflict = partition->conflict != NULL };
+    memcpy(row->topic, partition->topic, partition->topic_bytes + 1);
+    if (part->highest >= 0)
+        row->gap_count = (uint64_t)(part->highest - part->lowest) + 1 - part->applied_count;
+    for (size_t i = 0; i < partition->opens.count; i++) {
+        const struct open_range *range = partition->opens.at[i];
+        if (range->row.state == OPEN_IN_DOUBT)
+            row->in_doubt_count += opens_count(range);
+        else
+            row->in_flight_count += opens_count(range);
+    }
+}
+
+static int partitions_by_name(const void *a, const void *b)
+{
+    const struct partition *const *left = a, *const *right = b;
+    int order = strcmp((*left)->topic, (*right)->topic);
+    return order != 0 ? order : ((*left)->number > (*right)->number) - ((*left)->number < (*right)->number);
+}
+
+/* All partitions that the question is about, by name; free it.  NULL: no memory. */
+static struct partition **gather_partitions(struct machine *machine, const struct question *question,
+                                            bool is_conflict_asked, size_t *ret_count)
+{
+    struct partition **all = malloc((machine->partition_count + 1) * sizeof all[0]);
+    *ret_count = 0;
+    if (all == NULL)
+        return NULL;
+    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
+         partition = partitions_next(machine, partition))
+        if (is_topic_asked(question, partition) && (!is_conflict_asked || partition->conflict != NULL))
+            all[(*ret_count)++] = partition;
+    qsort(all, *ret_count, sizeof all[0], partitions_by_name);
+    return all;
+}
+
+static void ask_partitions(struct machine *machine, struct question *question)
+{
+    size_t count;
+    struct partition **all = gather_partitions(machine, question, false, &count);
+    question->ret_count = count;
+    size_t row_count = count < row_limit(question) ? count : row_limit(question);
+    if (all == NULL) {
+        question->ret_status = QUESTION_FAILED;
+    } else if (make_room(question, row_count, sizeof *question->ret.partitions)) {
+        for (size_t i = 0; i < row_count; i++)
+            fill_partition(&question->ret.partitions[i], all[i]);
+        question->ret_row_count = row_count;
+    }
+    free(all);
+}
+
+static int conflicts_by_id(const void *a, const void *b)
+{
+    const struct conflict_row *left = a, *right = b;
+    return by_number(left->id, right->id);
+}
+
+static void ask_conflicts(struct machine *machine, struct question *question)
+{
+    size_t count;
+    struct partition **all = gather_partitions(machine, question, true, &count);
+    question->ret_count = count;
+    if (all == NULL) {
+        question->ret_status = QUESTION_FAILED;
+    } else if (make_room(question, count, sizeof *question->ret.conflicts)) {
+        for (size_t i = 0; i < count; i++)
+            question->ret.conflicts[i] = *all[i]->conflict;
+        qsort(question->ret.conflicts, count, sizeof *question->ret.conflicts, conflicts_by_id);
+        question->ret_row_count = count < row_limit(question) ? count : row_limit(question);
+    }
+    free(all);
+}
+
+static void ask_events(struct machine *machine, struct question *question)
+{
+    size_t limit = row_limit(question) < EVENTS_MAX ? row_limit(question) : EVENTS_MAX;
+    struct slice key, value;
+    uint64_t id;
+    if (!make_room(question, limit, sizeof *question->ret.events))
+        return;
+    struct key from = key_number(TABLE_EVENTS, question->after_id + 1);
+    while (question->after_id < UINT64_MAX && rows_seek(machine->rows, key_slice(&from), &key, &value) &&
+           key_read_number(key, TABLE_EVENTS, &id)) {
+        if (question->ret_row_count < limit &&
+            !event_row_read(id, value, &question->ret.events[question->ret_row_count++])) {
+            rows_spoil(machine->rows);
+            return;
+        }
+        question->ret_count++;
+        from = key_number(TABLE_EVENTS, id + 1);
+    }
+}
+
+/* ---- decisions -------------------------------------------------------------------------------------------------- */
+
+/* The doubt is over for FIRST to LAST of RANGE. */
+static void resolve(struct machine *machine, struct open_range *range, int64_t first, int64_t last,
+                    const struct question *question)
+{
+    char detail[192];
+    const struct partition *partition = range->partition;
+    range = opens_carve(machine, range, first, last);
+    if (range == NULL)
+        return;
+    uint64_t count = opens_count(range);
+    snprintf(detail, sizeof detail, "%s: %.150s", question->is_applied ? "applied" : "not applied",
+             question->detail);
+    if (question->is_applied) {
+        machine->figures.resolved_applied += count;
+        settle_applied(machine, range);
+    } else {
+        machine->figures.resolved_not_applied += count;
+        opens_remove(machine, range);
+    }
+    audit_event(machine, EVENT_RESOLVED, partition, first, last, detail);
+}
+
+static void do_resolve_one(struct machine *machine, struct question *question)
+{
+    struct open_range *range = machine->doubts;
+    while (range != NULL && range->row.id != question->doubt_id)
+        range = range->next_doubt;
+    if (range == NULL) {
+        question->ret_status = QUESTION_NOT_FOUND;
+        return;
+    }
+    question->ret_count = opens_count(range);
+    resolve(machine, range, range->first, range->row.last, question);
+}
+
+/* The part of a doubt that the filter names; false: none. */
+static bool is_named(const struct question *question, const struct open_range *range, int64_t *ret_first,
+                     int64_t *ret_last)
+{
+    bool is_everywhere = question->first < 0 && question->last < 0;
+    *ret_first = is_everywhere || range->first > question->first ? range->first : question->first;
+    *ret_last = is_everywhere || range->row.last < question->last ? range->row.last : question->last;
+    return is_topic_asked(question, range->partition) &&
+           (question->partition < 0 || question->partition == range->partition->number) &&
+           *ret_first <= *ret_last;
+}
+
+static void do_resolve(struct machine *machine, struct question *question)
+{
+    int64_t first, last;
+    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
+        if (is_named(question, range, &first, &last))
+            question->ret_count += (uint64_t)(last - first) + 1;
+    if (question->ret_count != question->expect_count) {
+        question->ret_status = QUESTION_MISMATCH;
+        return;
+    }
+    for (uint64_t left = question->ret_count; left > 0 && rows_status(machine->rows) == ROWS_OK;) {
+        struct open_range *range = machine->doubts; /* from the start again: a resolution changes the list */
+        while (range != NULL && !is_named(question, range, &first, &last))
+            range = range->next_doubt;
+        assert(range != NULL);
+        left -= (uint64_t)(last - first) + 1;
+        resolve(machine, range, first, last, question);
+    }
+}
+
+/* The same record after all: its mark is the one that came. */
+static void accept_mark(struct machine *machine, struct partition *partition,
+                        const struct conflict_row *conflict)
+{
+    struct open_range *range = opens_from(partition, conflict->offset);
+    if (conflict->is_first_sight)
+        return;
+    if (range != NULL && range->first <= conflict->offset && range->marks != NULL)
+        opens_set_mark(machine, range, conflict->offset, conflict->seen);
+    else
+        marks_overwrite(machine, partition, conflict->offset, conflict->seen);
+}
+
+/* Another topic under the old name: nothing of the old one counts, and what was open of it is closed. */
+static uint64_t begin_new_topic(struct machine *machine, struct partition *partition)
+{
+    uint64_t closed_count = 0;
+    while (partition->opens.count > 0 && rows_status(machine->rows) == ROWS_OK) {
+        closed_count += opens_count(partition->opens.at[partition->opens.count - 1]);
+        opens_remove(machine, partition->opens.at[partition->opens.count - 1]);
+    }
+    if (partition->row.highest >= 0 || closed_count > 0)
+        partitions_renew(machine, partition);
+    return closed_count;
+}
+
+static void do_decide(struct machine *machine, struct question *question)
+{
+    struct partition *partition = partitions_next(machine, NULL);
+    while (partition != NULL &&
+           (partition->conflict == NULL || partition->conflict->id != question->doubt_id))
+        partition = partitions_next(machine, partition);
+    if (partition == NULL) {
+        question->ret_status = QUESTION_NOT_FOUND;
+        return;
+    }
+    char detail[192];
+    int64_t offset = partition->conflict->offset;
+    uint64_t closed_count = 0;
+    if (question->is_new_topic)
+        closed_count = begin_new_topic(machine, partition);
+    else
+        accept_mark(machine, partition, partition->conflict);
+    audit_close_conflict(machine, partition);
+    snprintf(detail, sizeof detail, "%s (%llu open records closed): %.120s",
+             question->is_new_topic ? "new topic" : "same record", (unsigned long long)closed_count,
+             question->detail);
+    audit_event(machine, EVENT_DECIDED, partition, offset, offset, detail);
+    question->ret_count = 1;
+}
+
+static bool is_decision(enum question_kind kind)
+{
+    return kind == DO_RESOLVE_ONE || kind == DO_RESOLVE || kind == DO_DECIDE;
+}
+
+void machine_ask(struct machine *machine, struct question *question)
+{
+    static void (*const ways[])(struct machine *, struct question *) = {
+        [ASK_RECORD] = ask_record,       [ASK_DOUBTS] = ask_doubts, [ASK_PARTITIONS] = ask_partitions,
+        [ASK_CONFLICTS] = ask_conflicts, [ASK_EVENTS] = ask_events, [DO_RESOLVE_ONE] = do_resolve_one,
+        [DO_RESOLVE] = do_resolve,       [DO_DECIDE] = do_decide,
+    };
+    assert((size_t)question->kind < sizeof ways / sizeof ways[0]);
+    free(question->ret.any);
+    question->ret.any = NULL;
+    question->ret_count = 0;
+    question->ret_row_count = 0;
+    question->ret_status = QUESTION_OK;
+    if (is_decision(question->kind) && machine->mode == MACHINE_READ)
+        question->ret_status = QUESTION_FAILED;
+    else
+        ways[question->kind](machine, question);
+}

@@ -1,0 +1,32 @@
+/*
+ * rows_lmdb.h - a ledger transaction on LMDB (the reads and changes are those of rows.h).
+ */
+#ifndef SINKONCE_STORE_ROWS_LMDB_H
+#define SINKONCE_STORE_ROWS_LMDB_H
+
+#include <lmdb.h>
+#include <stdint.h>
+#include "rows.h"
+
+/* One write transaction; the caller's memory.  Between begin and the end it belongs to one thread. */
+struct rows {
+    MDB_env *env; /* borrowed */
+    MDB_dbi table;
+    MDB_txn *txn;       /* owned; NULL: none runs */
+    MDB_cursor *cursor; /* owned by the transaction; NULL until the first seek */
+    enum rows_status status;
+    int error; /* the library's number behind STATUS, for a person */
+    bool is_changed;
+};
+
+/* Not ROWS_OK: no transaction runs.  RET_ROWS->error says why. */
+MUST_CHECK enum rows_status rows_begin(struct rows *ret_rows, MDB_env *env, MDB_dbi table);
+/* Ends the transaction either way.  Not ROWS_OK: what is on the disk is known only after it has been read back. */
+MUST_CHECK enum rows_status rows_commit(struct rows *rows);
+void rows_abort(struct rows *rows);
+/* Bytes of the file that hold something, as this transaction sees it. */
+uint64_t rows_used_bytes(struct rows *rows);
+/* What a number of the library means to a transaction. */
+enum rows_status rows_status_of(int error);
+
+#endif
