@@ -1,0 +1,141 @@
+/*
+ * test_settings_check.c - combinations of settings: mistakes, and notes.
+ */
+#include "settings_reading.h"
+
+enum { VARIABLES_MAX = 4 };
+
+/* Each row beside a good target, unless it names one; NULL: it works. */
+static const struct {
+    const char *variables[VARIABLES_MAX];
+    const char *mistake;
+} combinations[] = {
+    { { "SINKONCE_LISTEN=127.0.0.1:8651" }, "SINKONCE_ADMIN_LISTEN must be another address" },
+    { { "SINKONCE_LISTEN=0.0.0.0:8651" }, "SINKONCE_ADMIN_LISTEN must be another address" },
+    { { "SINKONCE_LISTEN=unix:/a", "SINKONCE_ADMIN_LISTEN=unix:/a" },
+      "SINKONCE_ADMIN_LISTEN must be another" },
+    { { "SINKONCE_LISTEN=unix:/a", "SINKONCE_ADMIN_LISTEN=unix:/b" }, NULL },
+    { { "SINKONCE_LISTEN=127.0.0.1:0", "SINKONCE_ADMIN_LISTEN=127.0.0.1:0" }, NULL },
+    { { "SINKONCE_LISTEN=127.0.0.2:8651" }, NULL },
+    { { "SINKONCE_TARGET=http://localhost:8650" }, "SINKONCE_TARGET must not be sinkonce's own address" },
+    { { "SINKONCE_TARGET=http://127.0.0.1:8651/x" }, "SINKONCE_TARGET must not be sinkonce's own address" },
+    { { "SINKONCE_TARGET=http://127.0.0.1:9", "SINKONCE_LISTEN=0.0.0.0:9" }, "SINKONCE_TARGET must not be" },
+    { { "SINKONCE_TARGET=http://other:8650" }, NULL },
+    { { "SINKONCE_ID=path" }, "SINKONCE_ID needs SINKONCE_ID_FORMAT too" },
+    { { "SINKONCE_ID_FORMAT={topic}+{partition}+{offset}" }, "SINKONCE_ID_FORMAT needs SINKONCE_ID too" },
+    { { "SINKONCE_ID=path", "SINKONCE_ID_FORMAT=/t/{topic}/{partition}/{offset}" }, NULL },
+    { { "SINKONCE_ID=header:ce-id", "SINKONCE_ID_FORMAT=p:{partition}/o:{offset}" },
+      "SINKONCE_ID_FORMAT has no {topic}" },
+    { { "SINKONCE_ID=header:ce-id", "SINKONCE_ID_FORMAT=p:{partition}/o:{offset}", "SINKONCE_TOPIC=const:t" },
+      NULL },
+    { { "SINKONCE_ID=path,header:a", "SINKONCE_ID_FORMAT=/{topic}/{partition}/{offset}" }, "SINKONCE_ID " },
+    { { "SINKONCE_PARTITION=header:p", "SINKONCE_TOPIC=const:t" },
+      "SINKONCE_PARTITION needs SINKONCE_OFFSET too" },
+    { { "SINKONCE_OFFSET=header:o", "SINKONCE_TOPIC=const:t" },
+      "SINKONCE_OFFSET needs SINKONCE_PARTITION too" },
+    { { "SINKONCE_TOPIC=const:t" }, "SINKONCE_TOPIC needs SINKONCE_PARTITION and SINKONCE_OFFSET" },
+    { { "SINKONCE_PARTITION=header:p", "SINKONCE_OFFSET=header:o" },
+      "SINKONCE_PARTITION and SINKONCE_OFFSET need" },
+    { { "SINKONCE_TOPIC=const:t", "SINKONCE_PARTITION=json:/p", "SINKONCE_OFFSET=query:o,header:o" }, NULL },
+    { { "SINKONCE_TOPIC=cookie:t", "SINKONCE_PARTITION=json:/p", "SINKONCE_OFFSET=json:/o" },
+      "SINKONCE_TOPIC " },
+    { { "SINKONCE_APPLIED_STATUS=200-299,409", "SINKONCE_NOT_APPLIED_STATUS=400-499" },
+      "SINKONCE_NOT_APPLIED_STATUS and SINKONCE_APPLIED_STATUS must not share a status (409)" },
+    { { "SINKONCE_APPLIED_STATUS=200-299,409" }, NULL },
+    { { "SINKONCE_NOT_APPLIED_STATUS=207,400-499" }, NULL },
+    { { "SINKONCE_TARGET_CERT_FILE=/dev/null" },
+      "SINKONCE_TARGET_CERT_FILE needs SINKONCE_TARGET_KEY_FILE too" },
+    { { "SINKONCE_TARGET_KEY_FILE=/dev/null" },
+      "SINKONCE_TARGET_KEY_FILE needs SINKONCE_TARGET_CERT_FILE too" },
+    { { "SINKONCE_TARGET_KEY_PASSWORD=x" },
+      "SINKONCE_TARGET_KEY_PASSWORD needs SINKONCE_TARGET_KEY_FILE too" },
+    { { "SINKONCE_TARGET_CERT_FILE=/nowhere", "SINKONCE_TARGET_KEY_FILE=/dev/null" },
+      "SINKONCE_TARGET_CERT_FILE names a file that cannot be read: No such file or directory (/nowhere)" },
+    { { "SINKONCE_WAIT=10m", "SINKONCE_TARGET_TIMEOUT=1s" }, NULL },
+};
+
+static void read_row(struct reading_result *result, const char *const variables[VARIABLES_MAX])
+{
+    const char *all[VARIABLES_MAX + 2] = { NULL };
+    size_t count = 0;
+    if (strncmp(variables[0], "SINKONCE_TARGET=", 16) != 0)
+        all[count++] = TARGET;
+    for (size_t i = 0; i < VARIABLES_MAX && variables[i] != NULL; i++)
+        all[count++] = variables[i];
+    read_from(result, all);
+}
+
+static void test_each_combination_works_or_is_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof combinations / sizeof combinations[0]; i++) {
+        struct reading_result result;
+        const char *wanted = combinations[i].mistake;
+        read_row(&result, combinations[i].variables);
+        if (result.mistakes.line_count != (wanted != NULL)) {
+            print_error("row %zu: %s\n", i, combinations[i].variables[0]);
+            print_lines(&result.mistakes);
+        }
+        assert_int_equal(result.is_good, wanted == NULL);
+        assert_int_equal(result.mistakes.line_count, wanted != NULL);
+        if (wanted != NULL)
+            assert_int_equal(strncmp(result.mistakes.lines[0], wanted, strlen(wanted)), 0);
+        release(&result);
+    }
+}
+
+static void test_a_status_set_in_one_list_leaves_the_default_of_the_other(void **state)
+{
+    struct reading_result result;
+    (void)state;
+    READ(&result, TARGET, "SINKONCE_APPLIED_STATUS=200-299,409");
+    assert_true(status_set_has(&result.settings.applied_status, 409));
+    assert_false(status_set_has(&result.settings.not_applied_status, 409));
+    assert_true(status_set_has(&result.settings.not_applied_status, 410));
+    release(&result);
+}
+
+static const struct {
+    const char *variables[VARIABLES_MAX];
+    const char *note; /* NULL: none */
+} risks[] = {
+    { { "SINKONCE_MODE=off" }, "SINKONCE_MODE=off: " },
+    { { "SINKONCE_MODE=observe" }, NULL },
+    { { "SINKONCE_IN_DOUBT=retry" }, "SINKONCE_IN_DOUBT=retry: " },
+    { { "SINKONCE_IN_DOUBT=assume-applied" }, "SINKONCE_IN_DOUBT=assume-applied: " },
+    { { "SINKONCE_TARGET_VERIFY=off" }, "SINKONCE_TARGET_VERIFY=off: " },
+    { { "SINKONCE_ADMIN_LISTEN=0.0.0.0:8651" }, "SINKONCE_ADMIN_LISTEN can be reached" },
+    { { "SINKONCE_ADMIN_LISTEN=0.0.0.0:8651", "SINKONCE_ADMIN_TOKEN=x" }, NULL },
+    { { "SINKONCE_ADMIN_LISTEN=unix:/a" }, NULL },
+    { { "SINKONCE_ADMIN_LISTEN=[::1]:1" }, NULL },
+    { { "SINKONCE_ADMIN_LISTEN=localhost:1" }, NULL },
+    { { "SINKONCE_TARGET_CA_FILE=/dev/null" }, "SINKONCE_TARGET begins with http://: " },
+    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CA_FILE=/dev/null" }, NULL },
+    { { "SINKONCE_UNKEYED=forward" }, NULL },
+};
+
+static void test_what_gives_a_promise_away_is_noted_but_works(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof risks / sizeof risks[0]; i++) {
+        struct reading_result result;
+        read_row(&result, risks[i].variables);
+        if (result.mistakes.note_count != (risks[i].note != NULL))
+            print_error("row %zu: %s\n", i, risks[i].variables[0]);
+        assert_good(&result);
+        assert_int_equal(result.mistakes.note_count, risks[i].note != NULL);
+        if (risks[i].note != NULL)
+            assert_int_equal(strncmp(result.mistakes.notes[0], risks[i].note, strlen(risks[i].note)), 0);
+        release(&result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_combination_works_or_is_named),
+        cmocka_unit_test(test_a_status_set_in_one_list_leaves_the_default_of_the_other),
+        cmocka_unit_test(test_what_gives_a_promise_away_is_noted_but_works),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
