@@ -1,11 +1,11 @@
 /*
  * cli_folder.c - can a ledger live in the data folder?
  *
- * It tries what the ledger will do, creating, writing, flushing, and takes everything away again.  The lock of an
- * instance that runs there is looked at, not taken: a shared lock is asked for and let go in the same breath.
+ * Whether the ledger in it can be read is the store's to find out, at start: opening it decides what an earlier crash
+ * left behind.  This tries what the ledger will do, creating, writing, flushing, and takes everything away again.  The
+ * lock of an instance that runs there is looked at, not kept: a shared one is asked for and let go in the same breath.
  */
 #include "cli_commands.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,6 +14,9 @@
 #include <sys/statvfs.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+/* The ledger's own names (store/env.c).  cli.sh runs check beside a real instance, so a change there shows. */
+static const char lock_name[] = "sinkonce.lock", ledger_name[] = "ledger.mdb";
 
 static int report(const char *folder, const char *words)
 {
@@ -31,7 +34,7 @@ static int check_lock(const char *folder)
 {
     char path[1100];
     int code = 0;
-    snprintf(path, sizeof path, "%s/lock", folder);
+    snprintf(path, sizeof path, "%s/%s", folder, lock_name);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : report_errno(folder, "has a lock file that cannot be opened");
@@ -57,18 +60,11 @@ static int check_writing(const char *folder)
     return code;
 }
 
-/* A fresh volume has lost+found; both are what a lost ledger looks like. */
-static bool is_empty(const char *folder)
+static bool has_ledger(const char *folder)
 {
-    DIR *entries = opendir(folder);
-    bool is_nothing_found = true;
-    if (entries == NULL)
-        return false;
-    for (const struct dirent *entry; is_nothing_found && (entry = readdir(entries)) != NULL;)
-        is_nothing_found = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                           strcmp(entry->d_name, "lost+found") == 0;
-    closedir(entries);
-    return is_nothing_found;
+    char path[1100];
+    snprintf(path, sizeof path, "%s/%s", folder, ledger_name);
+    return access(path, F_OK) == 0;
 }
 
 /* Not a mistake: the ledger grows slowly, and others may make room. */
@@ -86,32 +82,22 @@ static void note_space(const struct settings *settings)
 static int check_present(const struct settings *settings)
 {
     const char *folder = settings->data_dir;
-    if (settings->is_ledger_missing_refused && is_empty(folder))
-        return report(folder, "is empty and SINKONCE_LEDGER_MISSING=refuse: has the volume been lost?");
+    if (settings->is_ledger_missing_refused && !has_ledger(folder))
+        return report(folder, "has no ledger and SINKONCE_LEDGER_MISSING=refuse: has the volume been lost?");
     const int lock_code = check_lock(folder);
     const int writing_code = check_writing(folder);
     note_space(settings);
     return lock_code != 0 ? lock_code : writing_code;
 }
 
-static int check_absent(const struct settings *settings)
-{
-    const char *folder = settings->data_dir;
-    if (settings->is_ledger_missing_refused)
-        return report(folder, "does not exist and SINKONCE_LEDGER_MISSING=refuse: has the volume been lost?");
-    if (mkdir(folder, 0700) != 0)
-        return report_errno(folder, "does not exist and cannot be created");
-    const int code = check_writing(folder);
-    rmdir(folder);
-    return code;
-}
-
 int cli_folder_check(const struct settings *settings)
 {
     struct stat status;
-    if (stat(settings->data_dir, &status) != 0)
-        return errno == ENOENT ? check_absent(settings)
-                               : report_errno(settings->data_dir, "cannot be looked at");
+    const int failure = stat(settings->data_dir, &status) == 0 ? 0 : errno;
+    if (failure == ENOENT)
+        return report(settings->data_dir, "does not exist; make it, owned by the user that runs sinkonce");
+    if (failure != 0)
+        return report_errno(settings->data_dir, "cannot be looked at");
     if (!S_ISDIR(status.st_mode))
         return report(settings->data_dir, "is not a folder");
     return check_present(settings);
