@@ -37,6 +37,26 @@ static void test_the_committed_file_is_what_is_printed(void **state)
     free(committed);
 }
 
+static void test_the_table_of_the_readme_is_what_is_printed(void **state)
+{
+    static const char begin[] = "<!-- settings:begin (sinkonce config docs) -->\n", end[] = "<!-- settings:end -->";
+    char *readme = file_text(TESTS_DIR "/../README.md");
+    char *printed = text_of(settings_print_docs);
+    (void)state;
+    char *table = strstr(readme, begin);
+    assert_non_null(table);
+    table += strlen(begin);
+    assert_non_null(strstr(table, end));
+    *strstr(table, end) = '\0';
+    const bool is_filled = *table != '\0';
+    if (is_filled)
+        assert_string_equal(table, printed);
+    free(readme);
+    free(printed);
+    if (!is_filled)
+        skip(); /* the place is kept, the table is not in it yet */
+}
+
 static void test_every_row_has_words_and_stands_in_every_print_out(void **state)
 {
     char *env = text_of(settings_print_env), *docs = text_of(settings_print_docs),
@@ -183,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_committed_file_is_what_is_printed),
+        cmocka_unit_test(test_the_table_of_the_readme_is_what_is_printed),
         cmocka_unit_test(test_every_row_has_words_and_stands_in_every_print_out),
         cmocka_unit_test(test_the_defaults_of_the_file_can_be_read_back),
         cmocka_unit_test(test_groups_stand_in_their_order),
