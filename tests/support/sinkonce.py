@@ -48,8 +48,8 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_for(condition, what, seconds=20, logs=()):
-    """Ask CONDITION (about 100 times a second) until it gives something true, and return that."""
+def wait_for(condition, what, seconds=20, logs=(), every=0.01):
+    """Ask CONDITION again and again until it gives something true, and return that."""
     limit = time.monotonic() + seconds
     while True:
         value = condition()
@@ -57,7 +57,7 @@ def wait_for(condition, what, seconds=20, logs=()):
             return value
         if time.monotonic() > limit:
             raise TimeoutError("waited %d s for: %s%s" % (seconds, what, "".join(_tail(log) for log in logs)))
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def _tail(path, lines=15):

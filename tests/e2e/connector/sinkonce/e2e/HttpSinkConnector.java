@@ -1,0 +1,57 @@
+package sinkonce.e2e;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.connect.connector.Task;
+import org.apache.kafka.connect.sink.SinkConnector;
+
+/** A small HTTP sink: one record, one request. */
+public class HttpSinkConnector extends SinkConnector {
+    static final ConfigDef CONFIG = new ConfigDef()
+            .define("http.url", ConfigDef.Type.STRING, ConfigDef.Importance.HIGH, "where each record is posted to")
+            .define("http.timeout.ms", ConfigDef.Type.INT, 30000, ConfigDef.Importance.MEDIUM,
+                    "how long an answer is waited for")
+            .define("retry.backoff.ms", ConfigDef.Type.LONG, 3000L, ConfigDef.Importance.MEDIUM,
+                    "how long the worker waits before it delivers a failed batch again")
+            .define("form", ConfigDef.Type.STRING, "body", ConfigDef.ValidString.in("body", "headers"),
+                    ConfigDef.Importance.MEDIUM,
+                    "body: the value as JSON, with an offer of h2c; headers: the coordinates as x-kafka-* headers too")
+            .define("ack.log", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW,
+                    "file that takes a line for each record whose answer says success");
+
+    private Map<String, String> settings;
+
+    @Override
+    public void start(Map<String, String> properties) {
+        settings = properties;
+    }
+
+    @Override
+    public Class<? extends Task> taskClass() {
+        return HttpSinkTask.class;
+    }
+
+    @Override
+    public List<Map<String, String>> taskConfigs(int count) {
+        List<Map<String, String>> configs = new ArrayList<>();
+        for (int i = 0; i < count; i++)
+            configs.add(settings);
+        return configs;
+    }
+
+    @Override
+    public void stop() {
+    }
+
+    @Override
+    public ConfigDef config() {
+        return CONFIG;
+    }
+
+    @Override
+    public String version() {
+        return "1";
+    }
+}

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""The whole path: a real Kafka broker and a real Connect worker, sinkonce, and a counting target.
+
+    run.py [--bin SINKONCE] [--target TARGET] [--work FOLDER] [--scenario a,b] [--control-only]
+
+Scenarios, each with its control run without sinkonce where that can show duplicates:
+  a  a plain run
+  b  the target is slower than the connector's time-out
+  c  the Connect worker is killed in mid-flow and started again
+  d  sinkonce is killed in mid-flow and started again, twice
+  e  connections are reset after, and before, the target has applied
+  f  the topic is deleted and created again
+
+Prints a table, and why a scenario failed.  Exit 0: all held; 1: some did not; 77: skipped, with the reason.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+
+import kafka
+import sinkonce
+from sinkonce import wait_for
+
+import checker
+
+PARTITIONS = 4
+KMETA = {
+    "transforms": "kmeta",
+    "transforms.kmeta.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+    "transforms.kmeta.topic.field": "__topic",
+    "transforms.kmeta.partition.field": "__partition",
+    "transforms.kmeta.offset.field": "__offset",
+}
+
+
+class Broken(Exception):
+    """A demand that did not hold."""
+
+
+def demand(holds, what, *more):
+    if not holds:
+        raise Broken(what % more)
+
+
+def read_lines(path):
+    if not os.path.exists(path):
+        return []
+    with open(path) as lines:
+        return [line.rstrip("\n") for line in lines]
+
+
+class Flow:
+    """One connector, from one topic to one target, with or without sinkonce between them."""
+
+    def __init__(self, cluster, name, is_guarded, timeout_ms=30000, form="body", env=None):
+        self.cluster = cluster
+        self.name = "%s-%s" % (name, "with" if is_guarded else "without")
+        self.topic = "e2e-" + self.name
+        self.folder = cluster.log(self.name)
+        os.makedirs(self.folder)
+        self.produced_file = os.path.join(self.folder, "produced")
+        self.acked_file = os.path.join(self.folder, "acked")
+        self.target = sinkonce.Target(self.folder)
+        self.proxy = None
+        self.is_guarded = is_guarded
+        self.timeout_ms, self.form, self.env = timeout_ms, form, env
+        self.doubts_seen = []
+
+    def __enter__(self):
+        self.target.start()
+        if self.is_guarded:
+            self.proxy = sinkonce.Sinkonce(self.target.url, self.folder, env=self.env).start()
+        return self
+
+    def __exit__(self, *_):
+        if self.cluster.worker.is_running():
+            self.cluster.delete_connector(self.name)
+            wait_for(lambda: not self.cluster.has_tasks(self.name), "the tasks of %s to end" % self.name, 60)
+        if self.proxy:
+            self.proxy.close()
+        self.target.close()
+
+    def produce(self, count, mark="first"):
+        wait_for(lambda: self.cluster.try_feed("create", self.topic, PARTITIONS), "the topic to be created", 60)
+        self.cluster.feed("produce", self.topic, PARTITIONS, count, mark, self.produced_file)
+
+    def connect(self):
+        config = {"connector.class": "sinkonce.e2e.HttpSinkConnector", "tasks.max": str(PARTITIONS),
+                  "topics": self.topic, "http.url": (self.proxy or self.target).url + "/ingest",
+                  "http.timeout.ms": str(self.timeout_ms), "retry.backoff.ms": "200", "form": self.form,
+                  "ack.log": self.acked_file}
+        if self.form == "body":
+            config.update(KMETA)
+        self.cluster.create_connector(self.name, config)
+
+    def produced(self):
+        return dict.fromkeys(read_lines(self.produced_file))
+
+    def acked(self):
+        return set(read_lines(self.acked_file))
+
+    def applied(self):
+        return self.target.stats()["applied"]
+
+    def first_unacked(self):
+        """The one record of each partition that can be on the wire: the connector sends them in order, one by one."""
+        acked = self.acked()
+        firsts = {}
+        for key in self.produced():
+            partition, _, offset = key.rpartition("/")
+            if key not in acked:
+                firsts[partition] = min(firsts.get(partition, int(offset)), int(offset))
+        return {"%s/%d" % pair for pair in firsts.items()}
+
+    def wait_applied(self, count):
+        self.wait(lambda: self.applied() >= count, "%d records at the target" % count)
+
+    def wait(self, condition, what, seconds=120, every=0.01):
+        def ask():
+            failures = self.cluster.failures(self.name) if time.monotonic() > self.next_look else []
+            if failures:
+                raise Broken("a task failed: " + failures[0].splitlines()[0])
+            if time.monotonic() > self.next_look:
+                self.next_look = time.monotonic() + 2
+            return condition()
+        self.next_look = time.monotonic() + 2
+        logs = [self.proxy.log] if self.proxy else []
+        return wait_for(ask, "%s (%s)" % (what, self.name), seconds, logs + [self.cluster.log("worker.log")], every)
+
+    def finish(self, also=lambda: None):
+        """Wait until the connector has committed all that was produced; ALSO is called in between."""
+        ends = Counter(key.rpartition("/")[0] for key in self.produced())
+        wanted = {int(partition.rpartition("/")[2]): count for partition, count in ends.items()}
+
+        def is_done():
+            also()
+            return self.cluster.committed(self.name) == wanted and self.acked() >= set(self.produced())
+        self.wait(is_done, "the connector to finish", every=0.1)
+
+    def journal(self):
+        return [line[:2] for line in self.target.lines()]
+
+    def resolve_by_journal(self, keys):
+        """Resolve each doubt as the target's journal tells, and keep it in mind."""
+        applied = {key for key, _ in self.journal()}
+        for key in keys:
+            status, answer = self.proxy.resolve(key, key in applied)
+            demand(status == 200 and answer["records"] == 1, "resolving %s: %s %s", key, status, answer)
+            self.doubts_seen.append(key)
+
+    def report(self):
+        doubts = self.proxy.doubt_keys() if self.proxy else []
+        return checker.check(self.journal(), self.produced(), self.acked(), doubts,
+                             exact_doubts=[], in_order=self.is_guarded)
+
+    def demand_clean(self):
+        report = self.report()
+        demand(report.is_good, "%s: %s", self.name, "; ".join(report.lines()))
+
+
+class Row:
+    """One line of the table."""
+
+    TITLES = ("scenario", "produced", "requests", "dup. without", "dup. with", "in doubt", "lost", "seconds")
+
+    def __init__(self, name, guarded, control):
+        figures = guarded.report().figures if guarded else {}
+        without = control.report().figures["duplicates"] if control else "-"
+        lost = figures.get("lost", "-")
+        requests = guarded.target.stats()["requests"] if guarded else control.target.stats()["requests"]
+        self.cells = [name, len((guarded or control).produced()), requests, without, figures.get("duplicates", "-"),
+                      len(guarded.doubts_seen) if guarded else "-", lost, 0]
+
+
+class Suite:
+    def __init__(self, cluster, is_control_only):
+        self.cluster = cluster
+        self.is_control_only = is_control_only
+
+    def both(self, name, play, has_control=True, **options):
+        """PLAY the scenario without and with sinkonce; the row.  Without it there must be duplicates, and no loss."""
+        control = guarded = None
+        if has_control:
+            with Flow(self.cluster, name, False, **options) as control:
+                play(control)
+                report = control.report()
+                demand(report.figures["lost"] == 0, "%s lost records", control.name)
+                demand(report.figures["duplicates"] > 0, "%s shows no duplicate: it proves nothing", control.name)
+                row = Row(name, None, control)
+        if not self.is_control_only:
+            with Flow(self.cluster, name, True, **options) as guarded:
+                play(guarded)
+                guarded.demand_clean()
+                row = Row(name, guarded, control)
+        return row
+
+    def scenario_a(self):
+        def play(flow):
+            flow.produce(8000)
+            flow.connect()
+            flow.finish()
+        return self.both("a", play, has_control=False)
+
+    def scenario_b(self):
+        def play(flow):
+            flow.target.set(delay=2500, every=300)
+            flow.produce(3000)
+            flow.connect()
+            flow.finish()
+            if flow.proxy:
+                aborts = flow.proxy.metric("sinkonce_client_aborts_total")
+                demand(aborts > 0, "no request was given up by the connector: the scenario did not happen")
+        return self.both("b", play, timeout_ms=1000, env={"SINKONCE_WAIT": "700ms"})
+
+    def scenario_c(self):
+        def play(flow):
+            flow.produce(6000)
+            flow.connect()
+            flow.wait_applied(2000)
+            self.cluster.worker.kill()
+            demand(flow.applied() < 6000, "the flow was over before the kill")
+            self.cluster.start_worker()
+            self.cluster.wait_for_worker()
+            flow.finish()
+        return self.both("c", play)
+
+    def scenario_d(self):
+        def play(flow):
+            flow.produce(5000)
+            flow.connect()
+            flow.wait_applied(1500)
+            flow.proxy.kill()
+            self.check_after_kill(flow)
+            flow.wait_applied(flow.applied() + 1000)
+            self.stall_all(flow)
+            flow.proxy.kill()
+            held = sorted(entry["key"] for entry in flow.target.faulted())
+            truth = {entry["key"]: entry["applied"] for entry in flow.target.faulted()}
+            demand(set(truth.values()) == {True, False}, "only one kind of doubt was made: %s", truth)
+            flow.target.clear()
+            flow.proxy.start()
+            doubts = flow.proxy.doubt_keys()
+            demand(doubts == held, "held at the kill: %s; in doubt: %s", held, doubts)
+            flow.resolve_by_journal(doubts)
+            flow.finish()
+        return self.both("d", play, has_control=False, form="headers")
+
+    def check_after_kill(self, flow):
+        """Killed at no chosen moment: what is in doubt is on the wire, and all else is known for what it is."""
+        wait_for(lambda: flow.target.stats()["open"] == 0, "the target to see the connections go")
+        demand(flow.applied() < 5000, "the flow was over before the kill")
+        acked, candidates = flow.acked(), flow.first_unacked()
+        applied = {key for key, _ in flow.journal()}
+        flow.proxy.start()
+        doubts = set(flow.proxy.doubt_keys())
+        demand(doubts <= candidates, "in doubt, and cannot have been on the wire: %s", doubts - candidates)
+        for key in list((candidates - doubts) & applied) + sorted(acked)[-200:]:
+            state = flow.proxy.record_state(key)
+            demand(state == "applied", "%s was applied, is not in doubt, and is %s", key, state)
+        flow.resolve_by_journal(sorted(doubts))
+
+    def stall_all(self, flow):
+        """Let every task's next request hang, each second one after its application."""
+        flow.target.set(cut="answer", end="stall", apply="no", every=2)
+        flow.target.add(cut="answer", end="stall")
+        flow.wait(lambda: len(flow.target.held()) == len(flow.first_unacked()), "every task's request to hang")
+
+    def scenario_e(self):
+        def play(flow):
+            flow.target.set(cut="answer", end="rst", every=250)
+            flow.target.add(cut="answer", end="rst", apply="no", every=400)
+            flow.produce(3000)
+            flow.connect()
+            if not flow.proxy:
+                flow.finish()
+                return
+            flow.finish(also=lambda: flow.resolve_by_journal(flow.proxy.doubt_keys()))
+            broken_off = Counter(entry["key"] for entry in flow.target.faulted())
+            demand(Counter(flow.doubts_seen) == broken_off, "broken off: %s; in doubt: %s",
+                   sorted(broken_off), sorted(flow.doubts_seen))
+        return self.both("e", play)
+
+    def scenario_f(self):
+        with Flow(self.cluster, "f", True) as flow:
+            flow.produce(1000)
+            flow.connect()
+            flow.finish()
+            flow.demand_clean()
+            self.recreate(flow)
+            flow.connect()
+            flow.wait(flow.proxy.conflicts, "a conflict to be listed")
+            demand(flow.applied() == 1000, "something of the new topic was sent before it was decided")
+            demand(not flow.acked(), "something of the new topic was dropped silently")
+            flow.finish(also=lambda: self.decide(flow))
+            journal = flow.journal()
+            demand(len(journal) == 2000, "applied: %d of 2000", len(journal))
+            old, new = journal[:1000], journal[1000:]
+            report = checker.check(new, flow.produced(), flow.acked(), in_order=True)
+            demand(report.is_good, "; ".join(report.lines()))
+            demand({key for key, _ in old} == {key for key, _ in new}, "the two topics do not cover each other")
+            row = Row("f", flow, None)
+            row.cells[1] = 2000
+            row.cells[4] = 2000 - len(set(journal))
+            return row
+
+    def recreate(self, flow):
+        self.cluster.delete_connector(flow.name)
+        wait_for(lambda: not self.cluster.has_tasks(flow.name), "the connector to end", 60)
+        wait_for(lambda: self.cluster.try_feed("delete", flow.topic), "the topic to be deleted", 60)
+        for path in (flow.produced_file, flow.acked_file):
+            os.rename(path, path + ".old")
+        flow.produce(1000, "second")
+
+    def decide(self, flow):
+        for conflict in flow.proxy.conflicts():
+            status, answer = flow.proxy.decide(conflict["id"], "new-topic")
+            demand(status in (200, 404), "deciding %s: %s %s", conflict, status, answer)
+
+
+def run(arguments, logs):
+    cluster = kafka.Cluster(arguments.work, logs)
+    rows, failures = [], []
+    try:
+        cluster.start()
+        suite = Suite(cluster, arguments.control_only)
+        for letter in arguments.scenario.split(","):
+            started = time.monotonic()
+            try:
+                row = getattr(suite, "scenario_" + letter)()
+                row.cells[-1] = "%.1f" % (time.monotonic() - started)
+                rows.append(row.cells)
+            except (Broken, TimeoutError, RuntimeError) as problem:
+                failures.append((letter, problem))
+            print("scenario %s: %s" % (letter, "FAILED" if failures and failures[-1][0] == letter else "ok"), flush=True)
+    finally:
+        cluster.close()
+    return rows, failures
+
+
+def print_table(rows):
+    table = [Row.TITLES] + [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(line[i]) for line in table) for i in range(len(Row.TITLES))]
+    for line in table:
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--bin", help="the sinkonce program; default: SINKONCE_BIN")
+    parser.add_argument("--target", help="the counting target; default: TARGET_BIN")
+    parser.add_argument("--work", default=os.path.join(os.getcwd(), "e2e-work"), help="jars, classes and logs")
+    parser.add_argument("--scenario", default="a,b,c,d,e,f")
+    parser.add_argument("--control-only", action="store_true", help="the runs without sinkonce alone")
+    arguments = parser.parse_args()
+    if arguments.bin:
+        os.environ["SINKONCE_BIN"] = arguments.bin
+    if arguments.target:
+        os.environ["TARGET_BIN"] = arguments.target
+    arguments.work = os.path.abspath(arguments.work)
+    logs = os.path.join(arguments.work, "logs")
+    shutil.rmtree(logs, ignore_errors=True)
+    os.makedirs(logs)
+    started = time.monotonic()
+    try:
+        rows, failures = run(arguments, logs)
+    except kafka.Missing as reason:
+        print("skipped: %s" % reason)
+        return 77
+    print_table(rows)
+    for letter, problem in failures:
+        print("scenario %s: %s" % (letter, problem))
+    print("%d passed, %d failed" % (len(rows), len(failures)))
+    print("%.0f s; logs in %s" % (time.monotonic() - started, logs))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
