@@ -39,7 +39,7 @@ static void test_events_do_not_hold_each_other_back(void **state)
 
 static void test_an_event_beyond_the_table_is_written_rather_than_lost(void **state)
 {
-    static char names[LOG_LIMIT_EVENTS_MAX + 1][8];
+    static char names[LOG_LIMIT_EVENTS_MAX + 1][16];
     struct log_limit limit = { 0 };
     uint64_t suppressed;
     (void)state;

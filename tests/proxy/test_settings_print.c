@@ -39,7 +39,8 @@ static void test_the_committed_file_is_what_is_printed(void **state)
 
 static void test_the_table_of_the_readme_is_what_is_printed(void **state)
 {
-    static const char begin[] = "<!-- settings:begin (sinkonce config docs) -->\n", end[] = "<!-- settings:end -->";
+    static const char begin[] = "<!-- settings:begin (sinkonce config docs) -->\n",
+                      end[] = "<!-- settings:end -->";
     char *readme = file_text(TESTS_DIR "/../README.md");
     char *printed = text_of(settings_print_docs);
     (void)state;
@@ -101,16 +102,22 @@ static void test_the_defaults_of_the_file_can_be_read_back(void **state)
     free(text);
 }
 
+/* How far into TEXT the words stand. */
+static long place_of(const char *text, const char *words)
+{
+    const char *found = strstr(text, words);
+    if (found == NULL)
+        fail_msg("%s is not there", words);
+    return found - text;
+}
+
 static void test_groups_stand_in_their_order(void **state)
 {
     char *docs = text_of(settings_print_docs);
     (void)state;
-    const char *core = strstr(docs, "| **Core** | | |"), *life = strstr(docs, "| **Life** | | |");
-    assert_non_null(core);
-    assert_non_null(life);
-    assert_true(core < strstr(docs, "`SINKONCE_TARGET`"));
-    assert_true(strstr(docs, "`SINKONCE_LEDGER_MAX`") < life &&
-                life < strstr(docs, "`SINKONCE_DRAIN_DELAY`"));
+    assert_true(place_of(docs, "| **Core** | | |") < place_of(docs, "`SINKONCE_TARGET`"));
+    assert_true(place_of(docs, "`SINKONCE_LEDGER_MAX`") < place_of(docs, "| **Life** | | |"));
+    assert_true(place_of(docs, "| **Life** | | |") < place_of(docs, "`SINKONCE_DRAIN_DELAY`"));
     assert_non_null(strstr(docs, "| `SINKONCE_TARGET` | required | "));
     assert_non_null(strstr(docs, "| `SINKONCE_ADMIN_TOKEN` (F) | none | "));
     assert_non_null(strstr(docs, "| `SINKONCE_WAIT` | `2s` | "));
