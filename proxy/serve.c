@@ -10,12 +10,15 @@
 
 #include <assert.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -198,6 +201,22 @@ static void port_cb(evutil_socket_t fd, short what, void *context)
 
 /* ---- start --------------------------------------------------------------------------------------------------- */
 
+/* The last part of the path, durably; its parent must be there.  What goes wrong the ledger will say better. */
+static void folder_make(const char *folder)
+{
+    char parent[PATH_MAX];
+    const char *slash = strrchr(folder, '/');
+    if (mkdir(folder, 0700) != 0)
+        return;
+    snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - folder + 1),
+             slash == NULL ? "." : folder);
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
 static int ledger_open(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -217,6 +236,8 @@ static int ledger_open(struct server *server)
         .commit_delay_us = (uint32_t)settings->commit_delay_ms * 1000,
     };
     char why[512] = "";
+    if (!settings->is_ledger_missing_refused)
+        folder_make(settings->data_dir);
     enum store_open_status status = store_open(&options, &server->store, why, sizeof why);
     if (status == STORE_OPENED)
         return EX_OK;
