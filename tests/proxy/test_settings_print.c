@@ -4,27 +4,31 @@
 #include "settings_reading.h"
 #include "settings_rows.h"
 
-/* What WRITE prints; owned by the caller. */
+/* All of FILE from its beginning, which is closed; owned by the caller. */
+static char *whole_text(FILE *file)
+{
+    enum { BYTES_MAX = 1 << 18 };
+    char *text = calloc(1, BYTES_MAX);
+    assert_non_null(file);
+    assert_non_null(text);
+    rewind(file);
+    assert_true(fread(text, 1, BYTES_MAX - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+/* What WRITE_ALL prints; owned by the caller. */
 static char *text_of(void (*write_all)(FILE *out))
 {
-    char *text = NULL;
-    size_t byte_count = 0;
-    FILE *out = open_memstream(&text, &byte_count);
+    FILE *out = tmpfile();
     assert_non_null(out);
     write_all(out);
-    fclose(out);
-    return text;
+    return whole_text(out);
 }
 
 static char *file_text(const char *path)
 {
-    FILE *file = fopen(path, "r");
-    char *text = calloc(1, 1 << 18);
-    assert_non_null(file);
-    assert_non_null(text);
-    assert_true(fread(text, 1, (1 << 18) - 1, file) > 0);
-    fclose(file);
-    return text;
+    return whole_text(fopen(path, "r"));
 }
 
 static void test_the_committed_file_is_what_is_printed(void **state)
@@ -126,20 +130,17 @@ static void test_groups_stand_in_their_order(void **state)
 
 /* ---- values -------------------------------------------------------------------------------------------------- */
 
-/* What settings_print() says of VARIABLES; owned by the caller. */
+/* What settings_print() says of ENVIRONMENT; owned by the caller. */
 static char *printed_with(char *environment[])
 {
     struct reading_result result;
-    char *text = NULL;
-    size_t byte_count = 0;
-    FILE *out = open_memstream(&text, &byte_count);
+    FILE *out = tmpfile();
     assert_non_null(out);
     result.is_good = settings_read(environment, &result.settings, &result.mistakes);
     assert_good(&result);
     settings_print(&result.settings, environment, out);
     release(&result);
-    fclose(out);
-    return text;
+    return whole_text(out);
 }
 
 static void test_values_come_with_their_source(void **state)
