@@ -208,7 +208,7 @@ static void on_turn_cb(evutil_socket_t fd, short what, void *context)
 
 /* ---- end ---- */
 
-/* The guard stopped it because the connection had been idle for too long: nothing was sent, so once more on a new one.
+/* The guard stopped it because the used connection was not good any more: nothing was sent, so once more on a new one.
  * False: no memory. */
 static bool restart(struct transfer *transfer)
 {
@@ -218,13 +218,15 @@ static bool restart(struct transfer *transfer)
 static void collect_one(struct upstream *upstream, struct transfer *transfer, CURLcode rc)
 {
     struct flight *flight = transfer->flight;
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_ACTIVESOCKET, &fd);
     (void)curl_multi_remove_handle(upstream->multi, transfer->easy);
     if (flight->attempt.prereq_count == 1 && transfer->is_connection_stale && restart(transfer))
         return;
     flight->ended_ns = clock_monotonic_ns();
     transfer_judge(transfer, rc);
-    if (rc == CURLE_OK && transfer->local_port > 0)
-        idle_table_note(&upstream->connections, transfer->local_port, transfer->idle_limit_ms,
+    if (rc == CURLE_OK && transfer->local_port > 0 && fd != CURL_SOCKET_BAD)
+        idle_table_note(&upstream->connections, transfer->local_port, fd, transfer->idle_limit_ms,
                         flight->ended_ns);
     if (flight->sent_ns != 0)
         metrics_observe(HISTOGRAM_TARGET_DURATION, flight->ended_ns - flight->sent_ns);

@@ -30,7 +30,7 @@ static struct idle_entry *set_of(const struct idle_table *table, int local_port)
     return &table->entries[(size_t)(hash >> (32 - table->set_bits)) * IDLE_WAYS];
 }
 
-void idle_table_note(struct idle_table *table, int local_port, uint32_t limit_ms, uint64_t now_ns)
+void idle_table_note(struct idle_table *table, int local_port, int fd, uint32_t limit_ms, uint64_t now_ns)
 {
     struct idle_entry *set = set_of(table, local_port);
     struct idle_entry *place = &set[0];
@@ -43,16 +43,16 @@ void idle_table_note(struct idle_table *table, int local_port, uint32_t limit_ms
         if (set[i].used_ns < place->used_ns)
             place = &set[i];
     }
-    *place = (struct idle_entry){ (uint16_t)local_port, limit_ms, now_ns };
+    *place = (struct idle_entry){ (uint16_t)local_port, fd, limit_ms, now_ns };
 }
 
-bool idle_table_is_fresh(const struct idle_table *table, int local_port, uint64_t now_ns)
+const struct idle_entry *idle_table_fresh(const struct idle_table *table, int local_port, uint64_t now_ns)
 {
     const struct idle_entry *set = set_of(table, local_port);
     for (size_t i = 0; i < IDLE_WAYS; i++)
         if (set[i].local_port == local_port)
-            return now_ns - set[i].used_ns < (uint64_t)set[i].limit_ms * NS_PER_MS;
-    return false;
+            return now_ns - set[i].used_ns < (uint64_t)set[i].limit_ms * NS_PER_MS ? &set[i] : NULL;
+    return NULL;
 }
 
 static int64_t digits_value(const char *at, size_t byte_count)

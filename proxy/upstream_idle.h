@@ -15,6 +15,7 @@
 
 struct idle_entry {
     uint16_t local_port; /* 0: free */
+    int fd;              /* valid as long as its connection is */
     uint32_t limit_ms;
     uint64_t used_ns;
 };
@@ -27,8 +28,9 @@ enum { IDLE_WAYS = 8, IDLE_TIMEOUT_NONE = -1 };
 
 MUST_CHECK bool idle_table_init(struct idle_table *table, unsigned connections_max);
 void idle_table_deinit(struct idle_table *table);
-void idle_table_note(struct idle_table *table, int local_port, uint32_t limit_ms, uint64_t now_ns);
-bool idle_table_is_fresh(const struct idle_table *table, int local_port, uint64_t now_ns);
+void idle_table_note(struct idle_table *table, int local_port, int fd, uint32_t limit_ms, uint64_t now_ns);
+/* The connection's entry, or NULL when it is unknown or has been idle for too long. */
+const struct idle_entry *idle_table_fresh(const struct idle_table *table, int local_port, uint64_t now_ns);
 
 /* The seconds of "timeout" in a Keep-Alive field ("timeout=5, max=100"), or IDLE_TIMEOUT_NONE. */
 int64_t idle_timeout_seconds(struct slice keep_alive);

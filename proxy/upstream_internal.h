@@ -70,7 +70,7 @@ struct transfer {
     size_t part_index, part_offset, body_bytes_given;
     int local_port;           /* of the connection, from the prereq on */
     bool is_connection_new;   /* a socket was opened for it */
-    bool is_connection_stale; /* the guard stopped it because the connection was idle for too long */
+    bool is_connection_stale; /* the guard did not trust the used connection */
     /* response */
     size_t head_bytes, head_room, answer_room;
     bool is_too_large, is_out_of_memory;

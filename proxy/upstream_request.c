@@ -7,6 +7,7 @@
  * rewound.
  */
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -34,15 +35,24 @@ static bool is_field_ours(struct slice name)
 
 /* ---- the guard and the body ---- */
 
+/* True: libcurl's choice of a used connection stands.  libcurl 7.88 looks for a closed one only: an answer that nobody
+ * asked for would be taken for the answer to this request.  And a close that came since libcurl looked is seen here. */
+static bool connection_is_good(const struct transfer *transfer, uint64_t now_ns)
+{
+    char byte;
+    if (transfer->is_connection_new)
+        return true;
+    const struct idle_entry *entry =
+        idle_table_fresh(&transfer->upstream->connections, transfer->local_port, now_ns);
+    return entry != NULL && recv(entry->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 /* Marks the only moment after which bytes can leave. */
 static int first_send(struct transfer *transfer)
 {
     struct flight *flight = transfer->flight;
-    struct upstream *upstream = transfer->upstream;
     uint64_t now_ns = clock_monotonic_ns();
-    transfer->is_connection_stale =
-        !transfer->is_connection_new &&
-        !idle_table_is_fresh(&upstream->connections, transfer->local_port, now_ns);
+    transfer->is_connection_stale = !connection_is_good(transfer, now_ns);
     if (flight->is_stopped || transfer->is_connection_stale) {
         flight->attempt.is_first_refused = true;
         return CURL_PREREQFUNC_ABORT;
