@@ -33,8 +33,6 @@ struct scan {
     const char *end;
     const char *wrong; /* the first byte that is not JSON */
     struct json_want *wants;
-    size_t want_count;
-    uint64_t of_count[POINTER_DEPTH_MAX + 1]; /* wants by their number of tokens */
     /* the value that comes next */
     uint64_t hits;      /* wants whose tokens so far are its path */
     const char *member; /* where its member begins */
@@ -293,13 +291,16 @@ static inline size_t bit_take(uint64_t *mask)
     return bit;
 }
 
-static void note(struct scan *scan, uint64_t mask, enum json_kind kind, const char *member, const char *value,
+/* Give the value from AT to END to those wants of MASK whose last token led to it. */
+static void note(struct scan *scan, uint64_t mask, enum json_kind kind, const char *member, const char *at,
                  const char *end)
 {
     while (mask != 0) {
         struct json_want *want = &scan->wants[bit_take(&mask)];
+        if (want->token_count != scan->depth)
+            continue;
         want->kind = kind;
-        want->text = slice_of(value, (size_t)(end - value));
+        want->text = slice_of(at, (size_t)(end - at));
         want->member = slice_of(member, (size_t)(end - member));
     }
 }
@@ -430,36 +431,43 @@ static inline bool is_wanted_inside(const struct scan *scan)
 
 /* ---- containers ---------------------------------------------------------------------------------------------- */
 
-/* Which of the wants that reach into a new container can find something in it, and by which names. */
+/* Sort the wants that have come as far as a new container: those that are it, and those that may find something in
+ * it, with the names that they look for. */
 static void level_fill(struct scan *scan, struct level *level, size_t token, bool is_object)
 {
-    level->seen = 0;
-    level->filter = 0;
-    level->index = 0;
-    for (uint64_t mask = level->inside; mask != 0;) {
+    uint64_t here = 0, inside = 0, filter = 0;
+    for (uint64_t mask = scan->hits; mask != 0;) {
         size_t i = bit_take(&mask);
+        uint64_t bit = UINT64_C(1) << i, index;
+        if (scan->wants[i].token_count == token) {
+            here |= bit;
+            continue;
+        }
         const char *wanted = scan->wants[i].tokens[token];
-        uint64_t index;
         if (is_object)
-            level->filter |= UINT64_C(1) << name_hash_of_token(wanted);
+            filter |= UINT64_C(1) << name_hash_of_token(wanted);
         else if (!decimal_read(slice_of_text(wanted), UINT64_MAX, &index))
-            level->inside &= ~(UINT64_C(1) << i);
+            continue;
+        inside |= bit;
     }
+    level->here = here;
+    level->inside = inside;
+    level->filter = filter;
 }
 
 static inline void level_open(struct scan *scan, const char *at, bool is_object)
 {
-    size_t token_count = scan->depth;
-    if (token_count > POINTER_DEPTH_MAX)
+    if (scan->depth > POINTER_DEPTH_MAX)
         return;
-    struct level *level = &scan->levels[token_count];
-    level->here = scan->hits & scan->of_count[token_count];
-    level->inside = scan->hits & ~level->here;
+    struct level *level = &scan->levels[scan->depth];
+    level->here = level->inside = 0;
     if (scan->hits == 0)
         return;
+    level->seen = 0;
+    level->index = 0;
     level->value = at;
     level->member = scan->member;
-    level_fill(scan, level, token_count, is_object);
+    level_fill(scan, level, scan->depth, is_object);
 }
 
 /* From the quote of a member's name to its value. */
@@ -548,9 +556,8 @@ static inline const char *value_read(struct scan *scan, const char *at, bool *re
     }
     enum json_kind kind;
     const char *end = scalar_end(scan, at, &kind);
-    /* Whoever has hits stands at most POINTER_DEPTH_MAX deep. */
     if (end != NULL && scan->hits != 0)
-        note(scan, scan->hits & scan->of_count[scan->depth], kind, scan->member, at, end);
+        note(scan, scan->hits, kind, scan->member, at, end);
     return end;
 }
 
@@ -558,15 +565,11 @@ static void scan_init(struct scan *scan, const char *end, struct json_want wants
 {
     scan->end = end;
     scan->wants = wants;
-    scan->want_count = want_count;
     scan->depth = 0;
     scan->has_escape = false;
-    scan->hits = 0;
-    memset(scan->of_count, 0, sizeof scan->of_count);
+    scan->hits = want_count == 0 ? 0 : UINT64_MAX >> (64 - want_count);
     for (size_t i = 0; i < want_count; i++) {
         assert(wants[i].token_count <= POINTER_DEPTH_MAX);
-        scan->of_count[wants[i].token_count] |= UINT64_C(1) << i;
-        scan->hits |= UINT64_C(1) << i;
         wants[i].kind = JSON_IS_MISSING;
         wants[i].text = wants[i].member = slice_of(NULL, 0);
         wants[i].is_ambiguous = false;
