@@ -318,160 +318,118 @@ static const char *parse_status(const char *text, const struct settings_row *row
 
 /* ---- choices ------------------------------------------------------------------------------------------------- */
 
-enum { CHOICES_MAX = 4 };
+static const struct settings_choice *find_choice(const struct settings_choice choices[], const char *text)
+{
+    for (; choices->name != NULL; choices++) {
+        if (strcmp(text, choices->name) == 0)
+            return choices;
+    }
+    return NULL;
+}
 
-/* The place of TEXT among NAMES, which end with NULL; -1 and in ROOM what may be chosen. */
-static int choose(const char *text, const char *const names[], char room[SETTINGS_WORDS_MAX])
+/* All that may be chosen, and what may have been meant. */
+static void list_choices(const struct settings_choice choices[], const char *text,
+                         char room[SETTINGS_WORDS_MAX])
 {
     struct spelling spelling = spelling_of(text);
-    size_t length = (size_t)snprintf(room, SETTINGS_WORDS_MAX, "must be ");
-    for (int i = 0; names[i] != NULL; i++) {
-        if (strcmp(text, names[i]) == 0)
-            return i;
-        spelling_offer(&spelling, names[i]);
-        length += (size_t)snprintf(room + length, SETTINGS_WORDS_MAX - length, "%s%s",
-                                   i == 0                 ? ""
-                                   : names[i + 1] == NULL ? " or "
-                                                          : ", ",
-                                   names[i]);
+    size_t length = 0;
+    for (size_t i = 0; choices[i].name != NULL && choices[i].later == NULL; i++) {
+        const bool is_last = choices[i + 1].name == NULL || choices[i + 1].later != NULL;
+        const char *separator = i == 0 ? "must be " : is_last ? " or " : ", ";
+        length +=
+            (size_t)snprintf(room + length, SETTINGS_WORDS_MAX - length, "%s%s", separator, choices[i].name);
+        spelling_offer(&spelling, choices[i].name);
     }
     if (spelling.nearest != NULL)
         snprintf(room + length, SETTINGS_WORDS_MAX - length, "; did you mean %s?", spelling.nearest);
-    return -1;
 }
 
-static const char *parse_mode(const char *text, const struct settings_row *row, void *field,
+/* For every enumeration: they all have the size of an int, as gcc and clang make them. */
+static const char *parse_choice(const char *text, const struct settings_row *row, void *field,
+                                char room[SETTINGS_WORDS_MAX])
+{
+    const struct settings_choice *choice = find_choice(row->type->choices, text);
+    if (choice == NULL) {
+        list_choices(row->type->choices, text, room);
+        return room;
+    }
+    if (choice->later == NULL)
+        memcpy(field, &choice->value, sizeof choice->value);
+    return choice->later;
+}
+static_assert(sizeof(enum mode) == sizeof(int), "parse_choice() writes an int");
+
+static const char *parse_flag(const char *text, const struct settings_row *row, void *field,
                               char room[SETTINGS_WORDS_MAX])
 {
-    static const char *const names[] = { "enforce", "observe", "off", NULL };
-    const int at = choose(text, names, room);
-    (void)row;
-    if (at < 0)
-        return room;
-    *(enum mode *)field = (enum mode[]){ MODE_ENFORCE, MODE_OBSERVE, MODE_OFF }[at];
-    return NULL;
+    int value = 0;
+    const char *wrong = parse_choice(text, row, &value, room);
+    *(bool *)field = value != 0;
+    return wrong;
 }
 
-static const char *parse_ledger_kind(const char *text, const struct settings_row *row, void *field,
-                                     char room[SETTINGS_WORDS_MAX])
-{
-    (void)row;
-    (void)room;
-    *(int *)field = 0;
-    return strcmp(text, "lmdb") == 0 ? NULL : "must be lmdb: this version has no other ledger";
-}
+static const struct settings_choice ledgers[] = { { "lmdb", 0, NULL }, { NULL, 0, NULL } };
+static const struct settings_choice modes[] = {
+    { "enforce", MODE_ENFORCE, NULL },
+    { "observe", MODE_OBSERVE, NULL },
+    { "off", MODE_OFF, NULL },
+    { NULL, 0, NULL },
+};
 
-static const char *parse_shape(const char *text, const struct settings_row *row, void *field,
-                               char room[SETTINGS_WORDS_MAX])
-{
-    static const char *const later[] = { "json-array", "ndjson",   "bulk",  "concat",
-                                         "separated",  "envelope", "opaque" };
-    static const char *const names[] = { "auto", "single", NULL };
-    const int at = choose(text, names, room);
-    (void)row;
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (strcmp(text, later[i]) == 0)
-            return "must be auto or single: this version does not take requests with several records apart";
-    }
-    if (at < 0)
-        return room;
-    *(enum shape_setting *)field = (enum shape_setting[]){ SHAPE_AUTO, SHAPE_SINGLE }[at];
-    return NULL;
-}
-
-static const char *parse_doubt_policy(const char *text, const struct settings_row *row, void *field,
-                                      char room[SETTINGS_WORDS_MAX])
-{
-    static const char *const names[] = { "hold", "retry", "assume-applied", NULL };
-    const int at = choose(text, names, room);
-    (void)row;
-    if (strcmp(text, "probe") == 0)
-        return "must be hold, retry or assume-applied: this version does not probe the target";
-    if (at < 0)
-        return room;
-    *(enum doubt_policy *)field =
-        (enum doubt_policy[]){ POLICY_HOLD, POLICY_RETRY, POLICY_ASSUME_APPLIED }[at];
-    return NULL;
-}
-
-static const char *parse_identity(const char *text, const struct settings_row *row, void *field,
-                                  char room[SETTINGS_WORDS_MAX])
-{
-    static const char *const names[] = { "auto", "timestamp", "body", "off", NULL };
-    static const enum identity_setting values[] = { IDENTITY_AUTO, IDENTITY_TIMESTAMP, IDENTITY_BODY,
-                                                    IDENTITY_OFF };
-    const int at = choose(text, names, room);
-    (void)row;
-    if (at < 0)
-        return room;
-    *(enum identity_setting *)field = values[at];
-    return NULL;
-}
-
-static const char *parse_log_level(const char *text, const struct settings_row *row, void *field,
-                                   char room[SETTINGS_WORDS_MAX])
-{
-    static const char *const names[] = { "error", "warn", "info", "debug", NULL };
-    static const enum log_level values[] = { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO,
-                                             LOG_LEVEL_DEBUG };
-    const int at = choose(text, names, room);
-    (void)row;
-    if (at < 0)
-        return room;
-    *(enum log_level *)field = values[at];
-    return NULL;
-}
-
-static const char *parse_log_format(const char *text, const struct settings_row *row, void *field,
-                                    char room[SETTINGS_WORDS_MAX])
-{
-    static const char *const names[] = { "json", "text", "auto", NULL };
-    const int at = choose(text, names, room);
-    (void)row;
-    if (at < 0)
-        return room;
-    *(enum log_format *)field = (enum log_format[]){ LOG_FORMAT_JSON, LOG_FORMAT_TEXT, LOG_FORMAT_AUTO }[at];
-    return NULL;
-}
-
-/* The first name is false, the second true. */
-static const char *choose_bool(const char *text, const char *const names[], void *field,
-                               char room[SETTINGS_WORDS_MAX])
-{
-    const int at = choose(text, names, room);
-    if (at < 0)
-        return room;
-    *(bool *)field = at == 1;
-    return NULL;
-}
-
-static const char *parse_onoff(const char *text, const struct settings_row *row, void *field,
-                               char room[SETTINGS_WORDS_MAX])
-{
-    (void)row;
-    return choose_bool(text, (const char *const[]){ "off", "on", NULL }, field, room);
-}
-
-static const char *parse_unkeyed(const char *text, const struct settings_row *row, void *field,
-                                 char room[SETTINGS_WORDS_MAX])
-{
-    (void)row;
-    return choose_bool(text, (const char *const[]){ "forward", "reject", NULL }, field, room);
-}
-
-static const char *parse_first_sight(const char *text, const struct settings_row *row, void *field,
-                                     char room[SETTINGS_WORDS_MAX])
-{
-    (void)row;
-    return choose_bool(text, (const char *const[]){ "accept", "hold", NULL }, field, room);
-}
-
-static const char *parse_ledger_missing(const char *text, const struct settings_row *row, void *field,
-                                        char room[SETTINGS_WORDS_MAX])
-{
-    (void)row;
-    return choose_bool(text, (const char *const[]){ "create", "refuse", NULL }, field, room);
-}
+static const char no_batches[] =
+    "must be auto or single: this version does not take several records of a request apart";
+static const struct settings_choice shapes[] = {
+    { "auto", SHAPE_AUTO, NULL },    { "single", SHAPE_SINGLE, NULL },
+    { "json-array", 0, no_batches }, { "ndjson", 0, no_batches },
+    { "bulk", 0, no_batches },       { "concat", 0, no_batches },
+    { "separated", 0, no_batches },  { "envelope", 0, no_batches },
+    { "opaque", 0, no_batches },     { NULL, 0, NULL },
+};
+static const struct settings_choice doubt_policies[] = {
+    { "hold", POLICY_HOLD, NULL },
+    { "retry", POLICY_RETRY, NULL },
+    { "assume-applied", POLICY_ASSUME_APPLIED, NULL },
+    { "probe", 0, "must be hold, retry or assume-applied: this version does not probe the target" },
+    { NULL, 0, NULL },
+};
+static const struct settings_choice identities[] = {
+    { "auto", IDENTITY_AUTO, NULL },
+    { "timestamp", IDENTITY_TIMESTAMP, NULL },
+    { "body", IDENTITY_BODY, NULL },
+    { "off", IDENTITY_OFF, NULL },
+    { NULL, 0, NULL },
+};
+static const struct settings_choice log_levels[] = {
+    { "error", LOG_LEVEL_ERROR, NULL },
+    { "warn", LOG_LEVEL_WARN, NULL },
+    { "info", LOG_LEVEL_INFO, NULL },
+    { "debug", LOG_LEVEL_DEBUG, NULL },
+    { NULL, 0, NULL },
+};
+static const struct settings_choice log_formats[] = {
+    { "json", LOG_FORMAT_JSON, NULL },
+    { "text", LOG_FORMAT_TEXT, NULL },
+    { "auto", LOG_FORMAT_AUTO, NULL },
+    { NULL, 0, NULL },
+};
+static const struct settings_choice on_and_off[] = { { "on", true, NULL },
+                                                     { "off", false, NULL },
+                                                     { NULL, 0, NULL } };
+static const struct settings_choice unkeyed[] = {
+    { "forward", false, NULL },
+    { "reject", true, NULL },
+    { NULL, 0, NULL },
+};
+static const struct settings_choice first_sights[] = {
+    { "accept", false, NULL },
+    { "hold", true, NULL },
+    { NULL, 0, NULL },
+};
+static const struct settings_choice missing_ledgers[] = {
+    { "create", false, NULL },
+    { "refuse", true, NULL },
+    { NULL, 0, NULL },
+};
 
 /* ---- locators ------------------------------------------------------------------------------------------------ */
 
@@ -549,17 +507,17 @@ static const struct settings_type type_duration = { .parse = parse_duration };
 static const struct settings_type type_workers = { .parse = parse_workers, .show = show_count };
 static const struct settings_type type_status = { .parse = parse_status };
 static const struct settings_type type_statuses = { .parse = parse_statuses, .show = show_statuses };
-static const struct settings_type type_ledger_kind = { .parse = parse_ledger_kind };
-static const struct settings_type type_mode = { .parse = parse_mode };
-static const struct settings_type type_shape = { .parse = parse_shape };
-static const struct settings_type type_doubt_policy = { .parse = parse_doubt_policy };
-static const struct settings_type type_identity = { .parse = parse_identity };
-static const struct settings_type type_log_level = { .parse = parse_log_level };
-static const struct settings_type type_log_format = { .parse = parse_log_format };
-static const struct settings_type type_onoff = { .parse = parse_onoff };
-static const struct settings_type type_unkeyed = { .parse = parse_unkeyed };
-static const struct settings_type type_first_sight = { .parse = parse_first_sight };
-static const struct settings_type type_ledger_missing = { .parse = parse_ledger_missing };
+static const struct settings_type type_ledger_kind = { .parse = parse_choice, .choices = ledgers };
+static const struct settings_type type_mode = { .parse = parse_choice, .choices = modes };
+static const struct settings_type type_shape = { .parse = parse_choice, .choices = shapes };
+static const struct settings_type type_doubt_policy = { .parse = parse_choice, .choices = doubt_policies };
+static const struct settings_type type_identity = { .parse = parse_choice, .choices = identities };
+static const struct settings_type type_log_level = { .parse = parse_choice, .choices = log_levels };
+static const struct settings_type type_log_format = { .parse = parse_choice, .choices = log_formats };
+static const struct settings_type type_onoff = { .parse = parse_flag, .choices = on_and_off };
+static const struct settings_type type_unkeyed = { .parse = parse_flag, .choices = unkeyed };
+static const struct settings_type type_first_sight = { .parse = parse_flag, .choices = first_sights };
+static const struct settings_type type_ledger_missing = { .parse = parse_flag, .choices = missing_ledgers };
 static const struct settings_type type_locators = { .parse = parse_locators, .deinit = deinit_locators };
 static const struct settings_type type_locator = { .parse = parse_locator, .deinit = deinit_locators };
 static const struct settings_type type_id_format = { .parse = parse_id_format, .deinit = deinit_id_format };

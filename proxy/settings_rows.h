@@ -20,6 +20,14 @@ enum { SETTINGS_WORDS_MAX = 320 }; /* room for what is wrong with a value */
 
 struct settings_row;
 
+/* One word of a setting that has a few; the list ends with a NULL name. */
+struct settings_choice {
+    const char *name;
+    int value;
+    const char
+        *later; /* NULL; else the word is known, but not to this version: what to say.  These come last */
+};
+
 struct settings_type {
     /* NULL when TEXT was understood; else what is wrong, in words that follow the name: static, or in ROOM.  FIELD
      * is zero before, and must be released with deinit() in both cases.  TEXT is "" only where that is the default. */
@@ -28,8 +36,9 @@ struct settings_type {
     void (*deinit)(void *field); /* NULL: the field owns nothing */
     /* Write what FIELD holds where the text as given does not tell; NULL: it does. */
     void (*show)(const void *field, char room[SETTINGS_WORDS_MAX]);
-    bool is_secret; /* never shown, may come from a file */
-    bool is_url;    /* shown without password and query */
+    const struct settings_choice *choices; /* NULL: not a choice */
+    bool is_secret;                        /* never shown, may come from a file */
+    bool is_url;                           /* shown without password and query */
 };
 
 struct settings_row {
