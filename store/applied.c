@@ -319,11 +319,13 @@ static void stretch_bounds(struct partition *partition, int64_t first, int64_t l
 void applied_add(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
 {
     assert(first >= 0 && first <= last);
-    for (int64_t at = first; at <= last;) {
+    for (int64_t at = first;;) {
         struct applied_piece piece = applied_piece_at(machine, partition, at, last);
         int64_t piece_last = lesser(piece.last, chunk_last(chunk_of(at)));
         if (!piece.is_applied)
             add_to_chunk(machine, partition, at, piece_last);
+        if (piece_last == last)
+            break;
         at = piece_last + 1;
     }
     bool is_ahead = last > partition->row.highest;

@@ -62,6 +62,11 @@ static int64_t first_of(const struct stretch *stretch)
     return stretch->records[0].key.offset;
 }
 
+static int64_t last_of(const struct stretch *stretch)
+{
+    return stretch->records[stretch->count - 1].key.offset;
+}
+
 static struct stretch stretch_part(const struct stretch *stretch, int64_t first, int64_t last)
 {
     size_t skipped = (size_t)(first - first_of(stretch));
@@ -166,21 +171,22 @@ static int64_t judge_free(struct machine *machine, struct judgement *judgement, 
     return piece.last;
 }
 
+/* Nothing here steps past LAST: it may be the last offset there is. */
 static void judge_stretch(struct machine *machine, struct judgement *judgement, const struct stretch *stretch)
 {
-    int64_t last = first_of(stretch) + (int64_t)stretch->count - 1;
-    for (int64_t at = first_of(stretch); at <= last;) {
+    int64_t last = last_of(stretch), part_last;
+    for (int64_t at = first_of(stretch);; at = part_last + 1) {
         struct open_range *range = opens_from(stretch->partition, at);
         if (range != NULL && range->first <= at) {
-            int64_t part_last = lesser(last, range->row.last);
+            part_last = lesser(last, range->row.last);
             struct stretch part = stretch_part(stretch, at, part_last);
             judge_open(machine, judgement, &part, range);
-            at = part_last + 1;
         } else {
-            at = judge_free(machine, judgement, stretch, at,
-                            range == NULL ? last : lesser(last, range->first - 1)) +
-                 1;
+            int64_t free_last = range == NULL ? last : lesser(last, range->first - 1);
+            part_last = judge_free(machine, judgement, stretch, at, free_last);
         }
+        if (part_last == last)
+            return;
     }
 }
 
@@ -284,10 +290,9 @@ static void act_on_free(struct machine *machine, const struct stretch *part, uin
 
 static void act_on_stretch(struct machine *machine, const struct stretch *stretch, uint64_t claim_id)
 {
-    int64_t last = first_of(stretch) + (int64_t)stretch->count - 1;
-    for (int64_t at = first_of(stretch); at <= last && rows_status(machine->rows) == ROWS_OK;) {
+    int64_t last = last_of(stretch), part_last;
+    for (int64_t at = first_of(stretch); rows_status(machine->rows) == ROWS_OK; at = part_last + 1) {
         struct open_range *range = opens_from(stretch->partition, at);
-        int64_t part_last;
         if (range != NULL && range->first <= at) {
             part_last = lesser(last, range->row.last);
             act_on_doubt(machine, range, at, part_last, claim_id);
@@ -296,7 +301,8 @@ static void act_on_stretch(struct machine *machine, const struct stretch *stretc
             struct stretch part = stretch_part(stretch, at, part_last);
             act_on_free(machine, &part, claim_id);
         }
-        at = part_last + 1;
+        if (part_last == last)
+            return;
     }
 }
 

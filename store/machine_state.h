@@ -89,7 +89,7 @@ static inline size_t records_stretch(const struct record records[], size_t count
     size_t length = 1;
     while (index + length < count) {
         const struct record_key *key = &records[index + length].key;
-        if (key->partition != first->partition || key->offset != first->offset + (int64_t)length ||
+        if (key->partition != first->partition || key->offset - first->offset != (int64_t)length ||
             !slice_equals(key->topic, first->topic))
             break;
         length++;

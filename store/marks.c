@@ -92,7 +92,7 @@ static bool contradicts_sample(struct machine *machine, uint32_t pid, const stru
     int64_t offset, first = records[0].key.offset;
     if (!sample_get(machine, pid, chunk_of(first), &offset, ret_stored))
         return false;
-    if (offset < first || offset >= first + (int64_t)count)
+    if (offset < first || offset - first >= (int64_t)count)
         return false;
     *ret_index = (size_t)(offset - first);
     return marks_contradict(*ret_stored, records[*ret_index].mark);
@@ -144,7 +144,7 @@ bool marks_find_contradiction(struct machine *machine, const struct partition *p
 /* Blocks below are too old to be kept. */
 static uint64_t floor_block(const struct machine *machine, const struct partition *partition)
 {
-    int64_t floor = partition->row.highest + 1 - (int64_t)machine->settings.marks;
+    int64_t floor = partition->row.highest - (int64_t)machine->settings.marks;
     return floor <= 0 ? 0 : block_of(floor);
 }
 

@@ -53,7 +53,7 @@ static void settle_range(struct machine *machine, struct open_range *range,
 static void settle_stretch(struct machine *machine, struct partition *partition, int64_t first, int64_t last,
                            const struct settlement *settlement, enum outcome outcome)
 {
-    for (int64_t at = first; at <= last && rows_status(machine->rows) == ROWS_OK;) {
+    for (int64_t at = first; rows_status(machine->rows) == ROWS_OK;) {
         struct open_range *range = opens_from(partition, at);
         if (range == NULL || range->first > last)
             return;
@@ -62,6 +62,8 @@ static void settle_stretch(struct machine *machine, struct partition *partition,
         bool is_ours = range->row.state == OPEN_INTENT && range->row.claim_id == settlement->claim_id;
         if (is_ours && (range = opens_carve(machine, range, part_first, part_last)) != NULL)
             settle_range(machine, range, settlement, outcome);
+        if (part_last == last)
+            return;
         at = part_last + 1;
     }
 }
@@ -87,7 +89,7 @@ void machine_settle(struct machine *machine, const struct settlement *settlement
         struct partition *partition =
             count == 0 ? NULL : partitions_find(machine, key->topic, key->partition);
         if (partition != NULL)
-            settle_stretch(machine, partition, key->offset, key->offset + (int64_t)count - 1, settlement,
+            settle_stretch(machine, partition, key->offset, key->offset + ((int64_t)count - 1), settlement,
                            settlement->outcomes[index]);
         index += count == 0 ? 1 : count;
     }
