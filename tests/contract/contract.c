@@ -1,0 +1,754 @@
+/*
+ * contract.c - what include/store.h promises, told to whoever implements it: linked with the real store and with the
+ * fake of the other tests, so that the fake stays honest.
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "desk.h"
+
+static char folder[64];
+static struct store *store;
+static struct desk desk;
+static struct order a, b;
+
+static void begin(const struct store_options *changes)
+{
+    char why[256];
+    struct store_options options = changes == NULL ? desk_options(folder) : *changes;
+    assert_int_equal(store_open(&options, &store, why, sizeof why), STORE_OPENED);
+    desk = desk_open(store);
+}
+
+static void begin_with_policy(enum doubt_policy policy)
+{
+    struct store_options options = desk_options(folder);
+    options.policy = policy;
+    begin(&options);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/sinkonce-contract-XXXXXX");
+    order_init(&a, "none", 0, 0, 0);
+    order_init(&b, "none", 0, 0, 0);
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const names[] = { "ledger.mdb", "ledger.mdb-lock", "sinkonce.lock" };
+    (void)state;
+    order_deinit(&a);
+    order_deinit(&b);
+    desk_close(&desk);
+    store_close(store);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+static void claim_new(struct order *order, int64_t first, size_t count)
+{
+    order_init(order, "orders", 3, first, count);
+    assert_int_equal(desk_claim(&desk, order), STORE_OK);
+    assert_int_equal(order->claim.ret_new_count, count);
+}
+
+/* ---- one record ------------------------------------------------------------------------------------------------- */
+
+static void test_a_record_is_new_once_and_applied_ever_after(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 41, 1);
+    assert_int_equal(a.verdicts[0], VERDICT_NEW);
+    assert_int_not_equal(a.claim.ret_claim_id, 0);
+    assert_int_equal(desk_state(&desk, "orders", 3, 41), RECORD_IN_FLIGHT);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(desk_state(&desk, "orders", 3, 41), RECORD_APPLIED);
+    for (int i = 0; i < 3; i++) {
+        order_init(&b, "orders", 3, 41, 1);
+        assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+        assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+        assert_int_equal(b.claim.ret_new_count, 0);
+        assert_int_equal(b.claim.ret_claim_id, 0);
+    }
+}
+
+static void test_the_kept_answer_comes_with_the_duplicate(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 7, 1);
+    a.settlement.reply =
+        (struct stored_reply){ 201, slice_of_text("application/json"), slice_of_text("{\"id\":\"x1\"}") };
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    order_init(&b, "orders", 3, 7, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.claim.ret_reply.status, 201);
+    assert_true(slice_equals_text(b.claim.ret_reply.content_type, "application/json"));
+    assert_true(slice_equals_text(b.claim.ret_reply.body, "{\"id\":\"x1\"}"));
+}
+
+static void test_without_an_answer_there_is_none_to_give(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 7, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    order_init(&b, "orders", 3, 7, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.claim.ret_reply.status, 0);
+}
+
+static void test_A1_A7_a_record_refused_or_not_sent_is_free_again(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, MARK_NONE, OUTCOME_NOT_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_state(&desk, "orders", 3, 5), RECORD_ABSENT);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, MARK_NONE, OUTCOME_NOT_SENT), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
+static void test_topics_and_partitions_do_not_share_offsets(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 4, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "order", 3, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders2", 3, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+}
+
+static void test_the_highest_and_lowest_offsets_of_kafka_are_ordinary(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_int_equal(desk_offer(&desk, "t", INT32_MAX, INT64_MAX, 1, MARK_NONE, OUTCOME_APPLIED),
+                     VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "t", INT32_MAX, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "t", INT32_MAX, INT64_MAX, 1, MARK_NONE, OUTCOME_APPLIED),
+                     VERDICT_APPLIED);
+    assert_int_equal(desk_offer(&desk, "t", INT32_MAX, INT64_MAX - 1, 1, MARK_NONE, OUTCOME_APPLIED),
+                     VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "t", INT32_MAX, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+}
+
+/* ---- how it is told --------------------------------------------------------------------------------------------- */
+
+static void test_done_is_never_called_from_inside_store_claim(void **state)
+{
+    (void)state;
+    begin(NULL);
+    order_init(&a, "orders", 3, 1, 1);
+    desk_post(&desk, &a);
+    assert_false(a.is_answered);
+    desk_pump(&desk, &a.is_answered);
+    desk_post_settle(&desk, &a);
+    assert_false(a.is_settled);
+    desk_pump(&desk, &a.is_settled);
+}
+
+static void test_postings_of_one_port_are_applied_in_order(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 1, 1);
+    a.outcomes[0] = OUTCOME_APPLIED;
+    order_init(&b, "orders", 3, 1, 1);
+    desk_post_settle(&desk, &a);
+    desk_post(&desk, &b);
+    desk_pump(&desk, &b.is_answered);
+    assert_true(a.is_settled);
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+}
+
+static void test_two_ports_see_one_ledger(void **state)
+{
+    (void)state;
+    begin(NULL);
+    struct desk other = desk_open(store);
+    claim_new(&a, 1, 1);
+    order_init(&b, "orders", 3, 1, 1);
+    assert_int_equal(desk_claim(&other, &b), STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_IN_FLIGHT);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(desk_claim(&other, &b), STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+    desk_close(&other);
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+
+static void test_D2_a_second_delivery_waits_for_the_flight_and_is_applied(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 1, 1);
+    order_init(&b, "orders", 3, 1, 1);
+    b.claim.wait_ms = 60000;
+    desk_post(&desk, &b);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    desk_pump(&desk, &b.is_answered);
+    assert_int_equal(b.status, STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+}
+
+static void test_a_delivery_that_waited_for_a_refused_one_may_send(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 1, 1);
+    order_init(&b, "orders", 3, 1, 1);
+    b.claim.wait_ms = 60000;
+    desk_post(&desk, &b);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_NOT_APPLIED), STORE_OK);
+    desk_pump(&desk, &b.is_answered);
+    assert_int_equal(b.verdicts[0], VERDICT_NEW);
+    assert_int_equal(b.claim.ret_new_count, 1);
+    assert_int_not_equal(b.claim.ret_claim_id, a.claim.ret_claim_id);
+}
+
+static void test_a_delivery_that_waited_long_enough_is_told_so(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 1, 1);
+    order_init(&b, "orders", 3, 1, 1);
+    b.claim.wait_ms = 30;
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_IN_FLIGHT);
+    assert_int_equal(b.claim.ret_new_count, 0);
+}
+
+static void test_a_waiting_delivery_holds_nothing(void **state)
+{
+    static struct order c;
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 1, 1);
+    order_init(&b, "orders", 3, 1, 2); /* 1 is in flight, 2 is free */
+    b.claim.wait_ms = 60000;
+    desk_post(&desk, &b);
+    claim_new(&c, 2, 1);
+    assert_int_equal(desk_settle(&desk, &c, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_NOT_SENT), STORE_OK);
+    desk_pump(&desk, &b.is_answered);
+    assert_int_equal(b.verdicts[0], VERDICT_NEW);
+    assert_int_equal(b.verdicts[1], VERDICT_APPLIED);
+}
+
+static void test_of_several_that_wait_the_first_gets_the_record(void **state)
+{
+    static struct order waiting[3];
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 1, 1);
+    for (int i = 0; i < 3; i++) {
+        order_init(&waiting[i], "orders", 3, 1, 1);
+        waiting[i].claim.wait_ms = 60000;
+        desk_post(&desk, &waiting[i]);
+    }
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_NOT_SENT), STORE_OK);
+    desk_pump(&desk, &waiting[0].is_answered);
+    assert_int_equal(waiting[0].verdicts[0], VERDICT_NEW);
+    assert_false(waiting[1].is_answered);
+    assert_int_equal(desk_settle(&desk, &waiting[0], OUTCOME_APPLIED), STORE_OK);
+    desk_pump(&desk, &waiting[1].is_answered);
+    desk_pump(&desk, &waiting[2].is_answered);
+    assert_int_equal(waiting[1].verdicts[0], VERDICT_APPLIED);
+    assert_int_equal(waiting[2].verdicts[0], VERDICT_APPLIED);
+}
+
+/* ---- many records ----------------------------------------------------------------------------------------------- */
+
+static void test_a_batch_with_one_record_in_flight_claims_nothing(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 105, 1);
+    order_init(&b, "orders", 3, 100, 10);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.verdicts[5], VERDICT_IN_FLIGHT);
+    assert_int_equal(b.verdicts[4], VERDICT_NEW);
+    assert_int_equal(b.claim.ret_new_count, 0);
+    assert_int_equal(b.claim.ret_claim_id, 0);
+    assert_int_equal(desk_state(&desk, "orders", 3, 104), RECORD_ABSENT);
+}
+
+static void test_of_an_overlapping_batch_only_the_new_part_is_claimed(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 500, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    order_init(&b, "orders", 3, 250, 500);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.claim.ret_new_count, 250);
+    for (size_t i = 0; i < 500; i++)
+        assert_int_equal(b.verdicts[i], i < 250 ? VERDICT_APPLIED : VERDICT_NEW);
+    assert_int_equal(desk_settle(&desk, &b, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 750, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    struct question question = { .kind = ASK_PARTITIONS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    assert_int_equal(question.ret.partitions[0].applied_count, 750);
+    assert_int_equal(question.ret.partitions[0].interval_count, 1);
+    assert_int_equal(question.ret.partitions[0].lowest, 0);
+    assert_int_equal(question.ret.partitions[0].highest, 749);
+    store_question_deinit(&question);
+}
+
+static void test_A8_each_record_of_a_batch_has_its_own_outcome(void **state)
+{
+    static const enum outcome outcomes[] = { OUTCOME_APPLIED, OUTCOME_NOT_APPLIED, OUTCOME_UNKNOWN,
+                                             OUTCOME_NOT_SENT };
+    static const enum record_state states[] = { RECORD_APPLIED, RECORD_ABSENT, RECORD_IN_DOUBT,
+                                                RECORD_ABSENT };
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 0, 40);
+    for (size_t i = 0; i < 40; i++)
+        a.outcomes[i] = outcomes[i / 3 % 4];
+    assert_int_equal(desk_settle_each(&desk, &a), STORE_OK);
+    for (int64_t i = 0; i < 40; i++)
+        assert_int_equal(desk_state(&desk, "orders", 3, i), states[i / 3 % 4]);
+}
+
+static void test_Z06_one_claim_may_span_partitions_and_leap(void **state)
+{
+    (void)state;
+    begin(NULL);
+    order_init(&a, "orders", 0, 9, 1);
+    order_add(&a, "orders", 1, 9, MARK_NONE);
+    order_add(&a, "refunds", 0, 3, MARK_NONE);
+    order_add(&a, "orders", 0, 7, MARK_NONE);
+    order_add(&a, "orders", 0, 1000000, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+    assert_int_equal(a.claim.ret_new_count, 5);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(desk_state(&desk, "orders", 0, 7), RECORD_APPLIED);
+    assert_int_equal(desk_state(&desk, "orders", 0, 8), RECORD_ABSENT);
+    assert_int_equal(desk_state(&desk, "orders", 0, 9), RECORD_APPLIED);
+    assert_int_equal(desk_state(&desk, "refunds", 0, 3), RECORD_APPLIED);
+    assert_int_equal(desk_state(&desk, "orders", 0, 999999), RECORD_ABSENT);
+}
+
+/* Z-05: however a stream is cut into retried, overlapping batches, every offset is sent once. */
+static void test_Z05_any_cutting_of_a_stream_applies_every_offset_once(void **state)
+{
+    enum { STREAM = 3000 };
+    static unsigned char sent[STREAM];
+    unsigned seed = 7;
+    (void)state;
+    begin(NULL);
+    memset(sent, 0, sizeof sent);
+    for (int64_t at = 0; at < STREAM;) {
+        size_t count = 1 + (size_t)rand_r(&seed) % 300;
+        int64_t first = at - (int64_t)((unsigned)rand_r(&seed) % 200);
+        first = first < 0 ? 0 : first;
+        count = first + (int64_t)count > STREAM ? (size_t)(STREAM - first) : count;
+        order_init(&a, "orders", 3, first, count);
+        assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+        bool is_refused = rand_r(&seed) % 4 == 0;
+        for (size_t i = 0; i < count; i++)
+            if (a.verdicts[i] == VERDICT_NEW && !is_refused)
+                sent[first + (int64_t)i]++;
+        if (a.claim.ret_new_count > 0)
+            assert_int_equal(desk_settle(&desk, &a, is_refused ? OUTCOME_NOT_SENT : OUTCOME_APPLIED),
+                             STORE_OK);
+        if (!is_refused && first + (int64_t)count > at && first <= at)
+            at = first + (int64_t)count;
+    }
+    for (size_t i = 0; i < STREAM; i++)
+        assert_int_equal(sent[i], 1);
+}
+
+/* ---- doubts ----------------------------------------------------------------------------------------------------- */
+
+static void make_doubt(int64_t first, size_t count)
+{
+    claim_new(&a, first, count);
+    a.settlement.cause = DOUBT_TIMEOUT;
+    a.settlement.detail = "no answer in 30 s";
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_UNKNOWN), STORE_OK);
+}
+
+static uint64_t doubt_id(int64_t offset)
+{
+    struct question question = { .kind = ASK_RECORD, .topic = "orders", .partition = 3, .first = offset };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_state, RECORD_IN_DOUBT);
+    assert_int_equal(question.ret_row_count, 1);
+    uint64_t id = question.ret.doubts[0].id;
+    store_question_deinit(&question);
+    return id;
+}
+
+static void test_A2_an_unknown_outcome_is_held_and_listed_with_what_is_known(void **state)
+{
+    (void)state;
+    begin(NULL);
+    make_doubt(8, 1);
+    order_init(&b, "orders", 3, 8, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_IN_DOUBT);
+    struct question question = { .kind = ASK_DOUBTS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    const struct doubt_row *row = &question.ret.doubts[0];
+    assert_string_equal(row->topic, "orders");
+    assert_int_equal(row->partition, 3);
+    assert_int_equal(row->first, 8);
+    assert_int_equal(row->last, 8);
+    assert_int_equal(row->record_count, 1);
+    assert_int_equal(row->attempts, 1);
+    assert_int_equal(row->cause, DOUBT_TIMEOUT);
+    assert_string_equal(row->detail, "no answer in 30 s");
+    store_question_deinit(&question);
+    struct store_figures figures;
+    store_figures_get(store, &figures);
+    assert_int_equal(figures.in_doubt_records, 1);
+    assert_int_equal(figures.doubts_by_cause[DOUBT_TIMEOUT], 1);
+}
+
+static void test_a_held_doubt_lets_a_delivery_go_on_when_it_is_resolved(void **state)
+{
+    (void)state;
+    begin(NULL);
+    make_doubt(8, 1);
+    order_init(&b, "orders", 3, 8, 1);
+    b.claim.wait_ms = 60000;
+    desk_post(&desk, &b);
+    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(8), .is_applied = true };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    desk_pump(&desk, &b.is_answered);
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+}
+
+static void test_the_policy_retry_opens_a_doubt_again_and_counts_it(void **state)
+{
+    (void)state;
+    begin_with_policy(POLICY_RETRY);
+    make_doubt(8, 3);
+    order_init(&b, "orders", 3, 8, 4); /* three in doubt, one never seen */
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.claim.ret_new_count, 4);
+    assert_int_equal(b.claim.ret_retried_count, 3);
+    assert_int_equal(desk_settle(&desk, &b, OUTCOME_APPLIED), STORE_OK);
+    struct store_figures figures;
+    store_figures_get(store, &figures);
+    assert_int_equal(figures.resolved_retry, 3);
+    assert_int_equal(figures.in_doubt_records, 0);
+    assert_int_equal(desk_state(&desk, "orders", 3, 9), RECORD_APPLIED);
+}
+
+static void test_a_doubt_is_retried_only_when_its_record_comes_again(void **state)
+{
+    (void)state;
+    begin_with_policy(POLICY_RETRY);
+    make_doubt(8, 3);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 9, 1, MARK_NONE, OUTCOME_UNKNOWN), VERDICT_NEW);
+    struct question question = { .kind = ASK_DOUBTS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 3); /* 8, 9, 10: the one in the middle was sent twice */
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(question.ret.doubts[i].attempts, question.ret.doubts[i].first == 9 ? 2 : 1);
+    store_question_deinit(&question);
+}
+
+static void test_the_policy_assume_applied_drops_a_doubt_and_counts_it(void **state)
+{
+    (void)state;
+    begin_with_policy(POLICY_ASSUME_APPLIED);
+    make_doubt(8, 3);
+    assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_IN_DOUBT);
+    order_init(&b, "orders", 3, 8, 2);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+    assert_int_equal(b.claim.ret_new_count, 0);
+    assert_int_equal(desk_state(&desk, "orders", 3, 9), RECORD_APPLIED);
+    assert_int_equal(desk_state(&desk, "orders", 3, 10), RECORD_IN_DOUBT);
+    struct store_figures figures;
+    store_figures_get(store, &figures);
+    assert_int_equal(figures.resolved_assumed, 2);
+}
+
+static void test_a_policy_acts_for_the_whole_claim_or_not_at_all(void **state)
+{
+    static struct order c;
+    (void)state;
+    begin_with_policy(POLICY_RETRY);
+    make_doubt(8, 1);
+    claim_new(&c, 9, 1); /* stays in flight */
+    order_init(&b, "orders", 3, 8, 2);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.verdicts[1], VERDICT_IN_FLIGHT);
+    assert_int_equal(b.claim.ret_new_count, 0);
+    assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_IN_DOUBT);
+}
+
+static void test_too_many_doubts_stop_new_claims_but_not_duplicates(void **state)
+{
+    struct store_options options = desk_options(folder);
+    options.in_doubt_max = 2;
+    (void)state;
+    begin(&options);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 100, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    make_doubt(8, 3);
+    order_init(&b, "orders", 3, 20, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_BUSY);
+    assert_int_equal(desk_state(&desk, "orders", 3, 20), RECORD_ABSENT);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 100, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+}
+
+static void test_a_person_resolves_one_doubt_either_way(void **state)
+{
+    (void)state;
+    begin(NULL);
+    make_doubt(8, 1);
+    make_doubt(20, 2);
+    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(8), .is_applied = true };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_count, 1);
+    question = (struct question){ .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(20), .is_applied = false };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_count, 2);
+    assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_APPLIED);
+    assert_int_equal(desk_state(&desk, "orders", 3, 21), RECORD_ABSENT);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
+}
+
+static void test_a_filter_resolves_what_it_names_if_the_count_is_as_expected(void **state)
+{
+    (void)state;
+    begin(NULL);
+    make_doubt(8, 10);
+    struct question question = { .kind = DO_RESOLVE,
+                                 .topic = "orders",
+                                 .partition = 3,
+                                 .first = 10,
+                                 .last = 12,
+                                 .is_applied = true,
+                                 .expect_count = 99 };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_MISMATCH);
+    assert_int_equal(question.ret_count, 3);
+    assert_int_equal(desk_state(&desk, "orders", 3, 11), RECORD_IN_DOUBT);
+    question.expect_count = 3;
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(question.ret_count, 3);
+    for (int64_t i = 8; i < 18; i++)
+        assert_int_equal(desk_state(&desk, "orders", 3, i),
+                         i >= 10 && i <= 12 ? RECORD_APPLIED : RECORD_IN_DOUBT);
+    question =
+        (struct question){ .kind = DO_RESOLVE, .partition = -1, .first = -1, .last = -1, .expect_count = 7 };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(desk_state(&desk, "orders", 3, 17), RECORD_ABSENT);
+}
+
+static void test_an_outcome_that_comes_after_a_decision_changes_nothing(void **state)
+{
+    static struct order c;
+    (void)state;
+    begin(NULL);
+    make_doubt(8, 1); /* its claim is over */
+    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(8), .is_applied = false };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    claim_new(&c, 8, 1);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK); /* the old claim's */
+    assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_IN_FLIGHT);
+    assert_int_equal(desk_settle(&desk, &c, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_APPLIED);
+}
+
+/* ---- identity --------------------------------------------------------------------------------------------------- */
+
+static uint64_t conflict_id(void)
+{
+    struct question question = { .kind = ASK_CONFLICTS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    uint64_t id = question.ret_row_count == 0 ? 0 : question.ret.conflicts[0].id;
+    store_question_deinit(&question);
+    return id;
+}
+
+static void test_Z01_another_record_at_known_coordinates_is_a_conflict(void **state)
+{
+    (void)state;
+    begin(NULL);
+    record_mark monday = mark_of_timestamp(1000), tuesday = mark_of_timestamp(2000);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED), VERDICT_APPLIED);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED), VERDICT_CONFLICT);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 50, 1, tuesday, OUTCOME_APPLIED), VERDICT_CONFLICT);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED), VERDICT_CONFLICT);
+    assert_int_equal(desk_offer(&desk, "orders", 4, 0, 1, tuesday, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_not_equal(conflict_id(), 0);
+}
+
+static void test_Z01_decided_as_the_same_record_the_new_mark_counts(void **state)
+{
+    (void)state;
+    begin(NULL);
+    record_mark monday = mark_of_timestamp(1000), tuesday = mark_of_timestamp(2000);
+    desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED);
+    struct question question = { .kind = DO_DECIDE, .doubt_id = conflict_id() };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(conflict_id(), 0);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED), VERDICT_APPLIED);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED), VERDICT_CONFLICT);
+}
+
+static void test_Z01_decided_as_a_new_topic_its_records_are_new(void **state)
+{
+    (void)state;
+    begin(NULL);
+    record_mark monday = mark_of_timestamp(1000), tuesday = mark_of_timestamp(2000);
+    desk_offer(&desk, "orders", 3, 0, 9, monday, OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED);
+    struct question question = { .kind = DO_DECIDE, .doubt_id = conflict_id(), .is_new_topic = true };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, tuesday, OUTCOME_APPLIED), VERDICT_NEW);
+    question = (struct question){ .kind = ASK_PARTITIONS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret.partitions[0].generation, 1);
+    assert_int_equal(question.ret.partitions[0].applied_count, 2);
+    store_question_deinit(&question);
+}
+
+static void test_Z02_a_record_in_flight_or_in_doubt_is_compared_too(void **state)
+{
+    (void)state;
+    begin(NULL);
+    order_init(&a, "orders", 3, 8, 1);
+    a.records[0].mark = mark_of_timestamp(1000);
+    assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 8, 1, mark_of_timestamp(9), OUTCOME_APPLIED),
+                     VERDICT_CONFLICT);
+    assert_int_not_equal(conflict_id(), 0);
+}
+
+static void test_marks_of_different_kinds_or_none_do_not_contradict(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 1, mark_of_timestamp(1000), OUTCOME_APPLIED);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, mark_of_hash(77), OUTCOME_APPLIED),
+                     VERDICT_APPLIED);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+}
+
+static void test_without_identity_nothing_is_a_conflict(void **state)
+{
+    struct store_options options = desk_options(folder);
+    options.is_identity_checked = false;
+    (void)state;
+    begin(&options);
+    desk_offer(&desk, "orders", 3, 0, 1, mark_of_timestamp(1000), OUTCOME_APPLIED);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, mark_of_timestamp(1), OUTCOME_APPLIED),
+                     VERDICT_APPLIED);
+}
+
+static void test_Z03_a_partition_first_seen_in_its_middle_is_counted(void **state)
+{
+    (void)state;
+    begin(NULL);
+    struct store_figures figures;
+    desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED);
+    store_figures_get(store, &figures);
+    assert_int_equal(figures.first_sight_count, 0);
+    assert_int_equal(desk_offer(&desk, "orders", 4, 17, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    store_figures_get(store, &figures);
+    assert_int_equal(figures.first_sight_count, 1);
+}
+
+static void test_Z03_held_at_first_sight_it_waits_for_a_decision(void **state)
+{
+    struct store_options options = desk_options(folder);
+    options.is_first_sight_held = true;
+    (void)state;
+    begin(&options);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 4, 17, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_CONFLICT);
+    assert_int_equal(desk_offer(&desk, "orders", 4, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_CONFLICT);
+    struct question question = { .kind = DO_DECIDE, .doubt_id = conflict_id() };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(desk_offer(&desk, "orders", 4, 17, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
+static void test_names_are_words_for_people(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_string_equal(doubt_cause_name(DOUBT_NO_REPLY), "no_reply");
+    assert_string_equal(event_kind_name(EVENT_IN_DOUBT), "record.in_doubt");
+    assert_string_equal(record_state_name(RECORD_ABSENT), "absent");
+    assert_int_equal(strlen(store_id(store)), 32);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_record_is_new_once_and_applied_ever_after),
+        TEST(test_the_kept_answer_comes_with_the_duplicate),
+        TEST(test_without_an_answer_there_is_none_to_give),
+        TEST(test_A1_A7_a_record_refused_or_not_sent_is_free_again),
+        TEST(test_topics_and_partitions_do_not_share_offsets),
+        TEST(test_the_highest_and_lowest_offsets_of_kafka_are_ordinary),
+        TEST(test_done_is_never_called_from_inside_store_claim),
+        TEST(test_postings_of_one_port_are_applied_in_order),
+        TEST(test_two_ports_see_one_ledger),
+        TEST(test_D2_a_second_delivery_waits_for_the_flight_and_is_applied),
+        TEST(test_a_delivery_that_waited_for_a_refused_one_may_send),
+        TEST(test_a_delivery_that_waited_long_enough_is_told_so),
+        TEST(test_a_waiting_delivery_holds_nothing),
+        TEST(test_of_several_that_wait_the_first_gets_the_record),
+        TEST(test_a_batch_with_one_record_in_flight_claims_nothing),
+        TEST(test_of_an_overlapping_batch_only_the_new_part_is_claimed),
+        TEST(test_A8_each_record_of_a_batch_has_its_own_outcome),
+        TEST(test_Z06_one_claim_may_span_partitions_and_leap),
+        TEST(test_Z05_any_cutting_of_a_stream_applies_every_offset_once),
+        TEST(test_A2_an_unknown_outcome_is_held_and_listed_with_what_is_known),
+        TEST(test_a_held_doubt_lets_a_delivery_go_on_when_it_is_resolved),
+        TEST(test_the_policy_retry_opens_a_doubt_again_and_counts_it),
+        TEST(test_a_doubt_is_retried_only_when_its_record_comes_again),
+        TEST(test_the_policy_assume_applied_drops_a_doubt_and_counts_it),
+        TEST(test_a_policy_acts_for_the_whole_claim_or_not_at_all),
+        TEST(test_too_many_doubts_stop_new_claims_but_not_duplicates),
+        TEST(test_a_person_resolves_one_doubt_either_way),
+        TEST(test_a_filter_resolves_what_it_names_if_the_count_is_as_expected),
+        TEST(test_an_outcome_that_comes_after_a_decision_changes_nothing),
+        TEST(test_Z01_another_record_at_known_coordinates_is_a_conflict),
+        TEST(test_Z01_decided_as_the_same_record_the_new_mark_counts),
+        TEST(test_Z01_decided_as_a_new_topic_its_records_are_new),
+        TEST(test_Z02_a_record_in_flight_or_in_doubt_is_compared_too),
+        TEST(test_marks_of_different_kinds_or_none_do_not_contradict),
+        TEST(test_without_identity_nothing_is_a_conflict),
+        TEST(test_Z03_a_partition_first_seen_in_its_middle_is_counted),
+        TEST(test_Z03_held_at_first_sight_it_waits_for_a_decision),
+        TEST(test_names_are_words_for_people),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,713 @@
+/*
+ * fake_store.c - include/store.h in memory, record by record, on one thread.
+ *
+ * It decides when posted and answers from store_port_deliver(), as the real one seems to do from outside.  Nothing is
+ * durable, and a search looks through everything; what it promises is held to the contract suite.
+ * The port's fd is a timer: due at once when something is finished, else when a waiting claim's time is over.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "store.h"
+
+enum fake_state { FAKE_IN_FLIGHT, FAKE_IN_DOUBT, FAKE_APPLIED };
+
+struct fake_record {
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    int64_t offset;
+    enum fake_state state;
+    record_mark mark;
+    uint64_t claim_id, doubt_id;
+    uint32_t attempts;
+    enum doubt_cause cause;
+    char detail[96];
+    int status;
+    char *type, *body; /* owned */
+    size_t body_bytes;
+};
+
+struct fake_partition {
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    uint32_t generation;
+    struct conflict_row conflict; /* id 0: none */
+};
+
+struct store {
+    struct store_options options;
+    struct fake_record *records; /* owned */
+    size_t record_count;
+    struct fake_partition *partitions; /* owned */
+    size_t partition_count;
+    uint64_t next_id;
+    struct store_figures figures;
+    struct claim *waiting; /* linked through posting.next, in order */
+};
+
+struct store_port {
+    struct store *store;
+    int fd;
+    struct posting *first, *last; /* finished */
+};
+
+enum kind { KIND_CLAIM, KIND_SETTLEMENT, KIND_QUESTION };
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+static void *grown(void *array, size_t count, size_t item_bytes)
+{
+    void *larger = realloc(array, (count + 1) * item_bytes);
+    assert(larger != NULL);
+    memset((char *)larger + count * item_bytes, 0, item_bytes);
+    return larger;
+}
+
+static struct fake_record *find(struct store *store, const struct record_key *key)
+{
+    for (size_t i = 0; i < store->record_count; i++) {
+        struct fake_record *record = &store->records[i];
+        if (record->offset == key->offset && record->partition == key->partition &&
+            slice_equals_text(key->topic, record->topic))
+            return record;
+    }
+    return NULL;
+}
+
+static struct fake_partition *find_partition(struct store *store, const struct record_key *key)
+{
+    for (size_t i = 0; i < store->partition_count; i++)
+        if (store->partitions[i].partition == key->partition &&
+            slice_equals_text(key->topic, store->partitions[i].topic))
+            return &store->partitions[i];
+    return NULL;
+}
+
+static struct fake_partition *add_partition(struct store *store, const struct record_key *key)
+{
+    store->partitions = grown(store->partitions, store->partition_count, sizeof store->partitions[0]);
+    struct fake_partition *partition = &store->partitions[store->partition_count++];
+    memcpy(partition->topic, key->topic.at, key->topic.byte_count);
+    partition->partition = key->partition;
+    if (key->offset > 0)
+        store->figures.first_sight_count++;
+    return partition;
+}
+
+static struct fake_record *add(struct store *store, const struct record *from)
+{
+    store->records = grown(store->records, store->record_count, sizeof store->records[0]);
+    struct fake_record *record = &store->records[store->record_count++];
+    memcpy(record->topic, from->key.topic.at, from->key.topic.byte_count);
+    record->partition = from->key.partition;
+    record->offset = from->key.offset;
+    record->mark = store->options.is_identity_checked ? from->mark : MARK_NONE;
+    return record;
+}
+
+static void forget(struct store *store, struct fake_record *record)
+{
+    free(record->type);
+    free(record->body);
+    *record = store->records[--store->record_count];
+}
+
+static char *copy_of(struct slice slice)
+{
+    char *copy = calloc(1, slice.byte_count + 1);
+    assert(copy != NULL);
+    if (slice.byte_count > 0)
+        memcpy(copy, slice.at, slice.byte_count);
+    return copy;
+}
+
+/* ---- finished postings ------------------------------------------------------------------------------------------ */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static struct claim *claim_of(struct posting *posting)
+{
+    return (struct claim *)(void *)((char *)posting - offsetof(struct claim, posting));
+}
+
+static uint64_t deadline_ns(const struct claim *claim)
+{
+    return claim->posting.posted_ns + (uint64_t)claim->wait_ms * 1000000u;
+}
+
+/* The timer of PORT: 1 ns from now when something is finished. */
+static void arm(struct store_port *port)
+{
+    uint64_t due_ns = port->first != NULL ? 1 : 0, now = now_ns();
+    for (struct claim *claim = port->store->waiting; port->first == NULL && claim != NULL;
+         claim = claim->posting.next == NULL ? NULL : claim_of(claim->posting.next)) {
+        if (claim->posting.port != port)
+            continue;
+        uint64_t left_ns = deadline_ns(claim) > now ? deadline_ns(claim) - now : 1;
+        due_ns = due_ns == 0 || left_ns < due_ns ? left_ns : due_ns;
+    }
+    struct itimerspec timer = { .it_value = { (time_t)(due_ns / 1000000000u),
+                                              (long)(due_ns % 1000000000u) } };
+    timerfd_settime(port->fd, 0, &timer, NULL);
+}
+
+static void finish(struct posting *posting, enum store_status status)
+{
+    struct store_port *port = posting->port;
+    posting->status = status;
+    posting->next = NULL;
+    if (port->last != NULL)
+        port->last->next = posting;
+    else
+        port->first = posting;
+    port->last = posting;
+    arm(port);
+}
+
+/* ---- claims ----------------------------------------------------------------------------------------------------- */
+
+struct found {
+    size_t new_count, retried_count, assumed_count;
+    bool is_hindered, is_conflict;
+};
+
+static void open_conflict(struct store *store, const struct record *record, record_mark stored,
+                          bool is_first_sight)
+{
+    struct fake_partition *partition = find_partition(store, &record->key);
+    if (partition == NULL)
+        partition = add_partition(store, &record->key);
+    if (partition->conflict.id != 0)
+        return;
+    partition->conflict = (struct conflict_row){ .id = store->next_id++,
+                                                 .partition = record->key.partition,
+                                                 .offset = record->key.offset,
+                                                 .stored = stored,
+                                                 .seen = record->mark,
+                                                 .count = 1,
+                                                 .is_first_sight = is_first_sight };
+    memcpy(partition->conflict.topic, partition->topic, sizeof partition->topic);
+    store->figures.conflict_count++;
+}
+
+static enum verdict judge_doubt(struct store *store, struct found *found)
+{
+    switch (store->options.policy) {
+    case POLICY_RETRY:
+        found->new_count++;
+        found->retried_count++;
+        return VERDICT_NEW;
+    case POLICY_ASSUME_APPLIED:
+        found->assumed_count++;
+        return VERDICT_APPLIED;
+    case POLICY_HOLD:
+        break;
+    }
+    found->is_hindered = true;
+    return VERDICT_IN_DOUBT;
+}
+
+static enum verdict judge_known(struct store *store, const struct record *record,
+                                const struct fake_record *known, struct found *found)
+{
+    if (store->options.is_identity_checked && marks_contradict(known->mark, record->mark)) {
+        found->is_conflict = true;
+        open_conflict(store, record, known->mark, false);
+        return VERDICT_CONFLICT;
+    }
+    if (known->state == FAKE_APPLIED)
+        return VERDICT_APPLIED;
+    if (known->state == FAKE_IN_DOUBT)
+        return judge_doubt(store, found);
+    found->is_hindered = true;
+    return VERDICT_IN_FLIGHT;
+}
+
+static enum verdict judge(struct store *store, const struct record *record, struct found *found)
+{
+    struct fake_partition *partition = find_partition(store, &record->key);
+    struct fake_record *known = find(store, &record->key);
+    bool is_first_sight = partition == NULL && store->options.is_first_sight_held && record->key.offset > 0;
+    if (is_first_sight)
+        open_conflict(store, record, MARK_NONE, true);
+    if (is_first_sight || (partition != NULL && partition->conflict.id != 0)) {
+        found->is_conflict = true;
+        return VERDICT_CONFLICT;
+    }
+    if (known != NULL)
+        return judge_known(store, record, known, found);
+    found->new_count++;
+    return VERDICT_NEW;
+}
+
+static void act_on(struct store *store, const struct record *record, enum verdict verdict, uint64_t claim_id)
+{
+    struct fake_record *known = find(store, &record->key);
+    bool is_doubt = known != NULL && known->state == FAKE_IN_DOUBT;
+    if (is_doubt) {
+        store->figures.in_doubt_records--;
+        store->figures.doubts_by_cause[known->cause]--;
+    }
+    if (verdict == VERDICT_APPLIED && is_doubt) {
+        known->state = FAKE_APPLIED;
+        store->figures.resolved_assumed++;
+    }
+    if (verdict != VERDICT_NEW)
+        return;
+    store->figures.resolved_retry += is_doubt;
+    if (find_partition(store, &record->key) == NULL)
+        add_partition(store, &record->key);
+    if (known == NULL)
+        known = add(store, record);
+    known->state = FAKE_IN_FLIGHT;
+    known->claim_id = claim_id;
+    known->attempts++;
+}
+
+static void give_reply(struct store *store, struct claim *claim)
+{
+    const struct fake_record *known = find(store, &claim->records[0].key);
+    if (claim->record_count != 1 || known == NULL || known->state != FAKE_APPLIED || known->status == 0)
+        return;
+    size_t type_bytes = strlen(known->type);
+    claim->reply_bytes = malloc(type_bytes + known->body_bytes + 1);
+    assert(claim->reply_bytes != NULL);
+    memcpy(claim->reply_bytes, known->type, type_bytes);
+    memcpy(claim->reply_bytes + type_bytes, known->body, known->body_bytes);
+    claim->ret_reply = (struct stored_reply){ known->status, slice_of(claim->reply_bytes, type_bytes),
+                                              slice_of(claim->reply_bytes + type_bytes, known->body_bytes) };
+}
+
+/* False: it has to wait. */
+static bool try_claim(struct store *store, struct claim *claim, bool is_last)
+{
+    struct found found = { 0 };
+    for (size_t i = 0; i < claim->record_count; i++)
+        claim->ret_verdicts[i] = judge(store, &claim->records[i], &found);
+    if (found.is_hindered && !found.is_conflict && !is_last)
+        return false;
+    if (!found.is_hindered && !found.is_conflict) {
+        if (found.new_count > 0 && found.retried_count == 0 &&
+            store->figures.in_doubt_records > store->options.in_doubt_max) {
+            finish(&claim->posting, STORE_BUSY);
+            return true;
+        }
+        claim->ret_new_count = found.new_count;
+        claim->ret_retried_count = found.retried_count;
+        claim->ret_claim_id = found.new_count > 0 ? store->next_id++ : 0;
+        for (size_t i = 0; i < claim->record_count; i++)
+            act_on(store, &claim->records[i], claim->ret_verdicts[i], claim->ret_claim_id);
+        give_reply(store, claim);
+    }
+    finish(&claim->posting, STORE_OK);
+    return true;
+}
+
+/* Judge all that wait once more, in their order. */
+static void wake(struct store *store)
+{
+    struct posting *next = store->waiting == NULL ? NULL : &store->waiting->posting, *posting;
+    struct posting **link = &next;
+    while ((posting = *link) != NULL) {
+        struct posting *behind = posting->next;
+        if (try_claim(store, claim_of(posting), deadline_ns(claim_of(posting)) <= now_ns()))
+            *link = behind;
+        else
+            link = &posting->next;
+    }
+    store->waiting = next == NULL ? NULL : claim_of(next);
+}
+
+static void post(struct store_port *port, struct posting *posting, enum kind kind)
+{
+    posting->port = port;
+    posting->kind = kind;
+    posting->next = NULL;
+    posting->posted_ns = now_ns();
+}
+
+void store_claim(struct store_port *port, struct claim *claim)
+{
+    post(port, &claim->posting, KIND_CLAIM);
+    claim->reply_bytes = NULL;
+    claim->ret_reply = (struct stored_reply){ 0 };
+    claim->ret_claim_id = 0;
+    claim->ret_new_count = claim->ret_retried_count = 0;
+    if (try_claim(port->store, claim, claim->wait_ms == 0))
+        return;
+    struct posting **link = NULL,
+                   *first = port->store->waiting == NULL ? NULL : &port->store->waiting->posting;
+    for (link = &first; *link != NULL;)
+        link = &(*link)->next;
+    *link = &claim->posting;
+    port->store->waiting = claim_of(first);
+    arm(port);
+}
+
+void store_claim_deinit(struct claim *claim)
+{
+    free(claim->reply_bytes);
+    claim->reply_bytes = NULL;
+    claim->ret_reply = (struct stored_reply){ 0 };
+}
+
+/* ---- settlements ------------------------------------------------------------------------------------------------ */
+
+static void keep_reply(struct store *store, struct fake_record *record, const struct stored_reply *reply)
+{
+    if (reply->status == 0 || reply->body.byte_count > store->options.reply_bytes_max)
+        return;
+    record->status = reply->status;
+    record->type = copy_of(reply->content_type);
+    record->body = copy_of(reply->body);
+    record->body_bytes = reply->body.byte_count;
+}
+
+static void become_doubt(struct store *store, struct fake_record *record, const struct settlement *settlement)
+{
+    record->state = FAKE_IN_DOUBT;
+    record->doubt_id = store->next_id++;
+    record->cause = settlement->cause;
+    snprintf(record->detail, sizeof record->detail, "%s",
+             settlement->detail == NULL ? "" : settlement->detail);
+    store->figures.in_doubt_records++;
+    store->figures.doubts_by_cause[record->cause]++;
+}
+
+static void settle_one(struct store *store, const struct settlement *settlement, size_t index)
+{
+    struct fake_record *record = find(store, &settlement->records[index].key);
+    if (record == NULL || record->state != FAKE_IN_FLIGHT || record->claim_id != settlement->claim_id)
+        return;
+    switch (settlement->outcomes[index]) {
+    case OUTCOME_APPLIED:
+        record->state = FAKE_APPLIED;
+        if (settlement->record_count == 1)
+            keep_reply(store, record, &settlement->reply);
+        break;
+    case OUTCOME_NOT_APPLIED:
+    case OUTCOME_NOT_SENT:
+        forget(store, record);
+        break;
+    case OUTCOME_UNKNOWN:
+        become_doubt(store, record, settlement);
+        break;
+    }
+}
+
+void store_settle(struct store_port *port, struct settlement *settlement)
+{
+    post(port, &settlement->posting, KIND_SETTLEMENT);
+    for (size_t i = 0; i < settlement->record_count; i++)
+        if (settlement->verdicts[i] == VERDICT_NEW)
+            settle_one(port->store, settlement, i);
+    finish(&settlement->posting, STORE_OK);
+    wake(port->store);
+}
+
+/* ---- questions -------------------------------------------------------------------------------------------------- */
+
+static void fill_doubt(struct doubt_row *row, const struct fake_record *record)
+{
+    *row = (struct doubt_row){ .id = record->doubt_id,
+                               .partition = record->partition,
+                               .first = record->offset,
+                               .last = record->offset,
+                               .record_count = 1,
+                               .since_ms = 1,
+                               .attempts = record->attempts,
+                               .cause = record->cause };
+    memcpy(row->topic, record->topic, sizeof row->topic);
+    memcpy(row->detail, record->detail, sizeof row->detail);
+}
+
+static bool is_asked(const struct question *question, const char *topic)
+{
+    return question->topic[0] == '\0' || strcmp(question->topic, topic) == 0;
+}
+
+static void ask_record(struct store *store, struct question *question)
+{
+    static const enum record_state states[] = { RECORD_IN_FLIGHT, RECORD_IN_DOUBT, RECORD_APPLIED };
+    struct record_key key = { slice_of_text(question->topic), question->partition, question->first };
+    struct fake_record *record = find(store, &key);
+    question->ret_state = record == NULL ? RECORD_ABSENT : states[record->state];
+    if (question->ret_state == RECORD_IN_DOUBT) {
+        fill_doubt(question->ret.doubts, record);
+        question->ret_row_count = 1;
+    }
+}
+
+static void ask_doubts(struct store *store, struct question *question)
+{
+    for (uint64_t id = question->after_id + 1; id < store->next_id; id++) {
+        for (size_t i = 0; i < store->record_count; i++) {
+            struct fake_record *record = &store->records[i];
+            if (record->state != FAKE_IN_DOUBT || record->doubt_id != id ||
+                !is_asked(question, record->topic))
+                continue;
+            if (question->ret_row_count < question->row_count_max)
+                fill_doubt(&question->ret.doubts[question->ret_row_count++], record);
+            question->ret_count++;
+        }
+    }
+}
+
+static bool is_applied_before(struct store *store, const struct fake_record *record)
+{
+    struct record_key key = { slice_of_text(record->topic), record->partition, record->offset - 1 };
+    const struct fake_record *before = record->offset == 0 ? NULL : find(store, &key);
+    return before != NULL && before->state == FAKE_APPLIED;
+}
+
+static void fill_partition(struct store *store, struct partition_row *row,
+                           const struct fake_partition *partition)
+{
+    *row = (struct partition_row){ .partition = partition->partition,
+                                   .generation = partition->generation,
+                                   .lowest = -1,
+                                   .highest = -1,
+                                   .is_in_conflict = partition->conflict.id != 0 };
+    memcpy(row->topic, partition->topic, sizeof row->topic);
+    for (size_t i = 0; i < store->record_count; i++) {
+        const struct fake_record *record = &store->records[i];
+        if (record->partition != partition->partition || strcmp(record->topic, partition->topic) != 0)
+            continue;
+        row->in_doubt_count += record->state == FAKE_IN_DOUBT;
+        row->in_flight_count += record->state == FAKE_IN_FLIGHT;
+        if (record->state != FAKE_APPLIED)
+            continue;
+        row->applied_count++;
+        row->interval_count += !is_applied_before(store, record);
+        row->lowest = row->lowest < 0 || record->offset < row->lowest ? record->offset : row->lowest;
+        row->highest = record->offset > row->highest ? record->offset : row->highest;
+    }
+    if (row->highest >= 0)
+        row->gap_count = (uint64_t)(row->highest - row->lowest) + 1 - row->applied_count;
+}
+
+static void ask_partitions(struct store *store, struct question *question)
+{
+    for (size_t i = 0; i < store->partition_count; i++) {
+        if (!is_asked(question, store->partitions[i].topic))
+            continue;
+        if (question->ret_row_count < question->row_count_max)
+            fill_partition(store, &question->ret.partitions[question->ret_row_count++],
+                           &store->partitions[i]);
+        question->ret_count++;
+    }
+}
+
+static void ask_conflicts(struct store *store, struct question *question)
+{
+    for (size_t i = 0; i < store->partition_count; i++) {
+        const struct conflict_row *conflict = &store->partitions[i].conflict;
+        if (conflict->id == 0 || !is_asked(question, conflict->topic))
+            continue;
+        if (question->ret_row_count < question->row_count_max)
+            question->ret.conflicts[question->ret_row_count++] = *conflict;
+        question->ret_count++;
+    }
+}
+
+static void resolve(struct store *store, struct fake_record *record, bool is_applied)
+{
+    store->figures.in_doubt_records--;
+    store->figures.doubts_by_cause[record->cause]--;
+    store->figures.resolved_applied += is_applied;
+    store->figures.resolved_not_applied += !is_applied;
+    if (is_applied)
+        record->state = FAKE_APPLIED;
+    else
+        forget(store, record);
+}
+
+/* One row of the real store may hold neighbours that went into doubt together; here a claim's doubts are one. */
+static void do_resolve_one(struct store *store, struct question *question)
+{
+    uint64_t claim_id = 0;
+    for (size_t i = 0; i < store->record_count; i++)
+        if (store->records[i].state == FAKE_IN_DOUBT && store->records[i].doubt_id == question->doubt_id)
+            claim_id = store->records[i].claim_id;
+    for (size_t i = store->record_count; claim_id != 0 && i > 0; i--) {
+        struct fake_record *record = &store->records[i - 1];
+        if (record->state == FAKE_IN_DOUBT && record->claim_id == claim_id) {
+            resolve(store, record, question->is_applied);
+            question->ret_count++;
+        }
+    }
+    if (claim_id == 0)
+        question->ret_status = QUESTION_NOT_FOUND;
+}
+
+static bool is_named(const struct question *question, const struct fake_record *record)
+{
+    bool is_everywhere = question->first < 0 && question->last < 0;
+    return record->state == FAKE_IN_DOUBT && is_asked(question, record->topic) &&
+           (question->partition < 0 || question->partition == record->partition) &&
+           (is_everywhere || (record->offset >= question->first && record->offset <= question->last));
+}
+
+static void do_resolve(struct store *store, struct question *question)
+{
+    for (size_t i = 0; i < store->record_count; i++)
+        question->ret_count += is_named(question, &store->records[i]);
+    if (question->ret_count != question->expect_count) {
+        question->ret_status = QUESTION_MISMATCH;
+        return;
+    }
+    for (size_t i = store->record_count; i > 0; i--)
+        if (is_named(question, &store->records[i - 1]))
+            resolve(store, &store->records[i - 1], question->is_applied);
+}
+
+static void begin_new_topic(struct store *store, struct fake_partition *partition)
+{
+    partition->generation++;
+    for (size_t i = store->record_count; i > 0; i--) {
+        struct fake_record *record = &store->records[i - 1];
+        if (record->partition == partition->partition && strcmp(record->topic, partition->topic) == 0)
+            forget(store, record);
+    }
+}
+
+static void do_decide(struct store *store, struct question *question)
+{
+    struct fake_partition *partition = store->partitions;
+    struct fake_partition *end = store->partitions + store->partition_count;
+    while (partition != end && (partition->conflict.id == 0 || partition->conflict.id != question->doubt_id))
+        partition++;
+    if (partition == end) {
+        question->ret_status = QUESTION_NOT_FOUND;
+        return;
+    }
+    struct record_key key = { slice_of_text(partition->topic), partition->partition,
+                              partition->conflict.offset };
+    struct fake_record *record = find(store, &key);
+    if (question->is_new_topic)
+        begin_new_topic(store, partition);
+    else if (record != NULL)
+        record->mark = partition->conflict.seen;
+    partition->conflict = (struct conflict_row){ 0 };
+    question->ret_count = 1;
+}
+
+static void ask_events(struct store *store, struct question *question)
+{
+    (void)store; /* the fake keeps none */
+    (void)question;
+}
+
+void store_ask(struct store_port *port, struct question *question)
+{
+    static void (*const ways[])(struct store *, struct question *) = {
+        [ASK_RECORD] = ask_record,       [ASK_DOUBTS] = ask_doubts, [ASK_PARTITIONS] = ask_partitions,
+        [ASK_CONFLICTS] = ask_conflicts, [ASK_EVENTS] = ask_events, [DO_RESOLVE_ONE] = do_resolve_one,
+        [DO_RESOLVE] = do_resolve,       [DO_DECIDE] = do_decide,
+    };
+    post(port, &question->posting, KIND_QUESTION);
+    question->ret.any =
+        calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct partition_row));
+    assert(question->ret.any != NULL);
+    question->ret_row_count = 0;
+    question->ret_count = 0;
+    question->ret_status = QUESTION_OK;
+    ways[question->kind](port->store, question);
+    finish(&question->posting, STORE_OK);
+    wake(port->store);
+}
+
+void store_question_deinit(struct question *question)
+{
+    free(question->ret.any);
+    question->ret.any = NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------- */
+
+enum store_open_status store_open(const struct store_options *options, struct store **ret_store,
+                                  char ret_why[], size_t why_bytes_max)
+{
+    struct store *store = calloc(1, sizeof *store);
+    assert(store != NULL && why_bytes_max > 0);
+    ret_why[0] = '\0';
+    store->options = *options;
+    store->next_id = 1;
+    store->figures.max_bytes = options->ledger_bytes_max;
+    store->figures.boot_count = 1;
+    *ret_store = store;
+    return STORE_OPENED;
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL)
+        return;
+    while (store->record_count > 0)
+        forget(store, &store->records[store->record_count - 1]);
+    free(store->records);
+    free(store->partitions);
+    free(store);
+}
+
+struct store_port *store_port_new(struct store *store)
+{
+    struct store_port *port = calloc(1, sizeof *port);
+    assert(port != NULL);
+    port->store = store;
+    port->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    return port;
+}
+
+void store_port_free(struct store_port *port)
+{
+    if (port == NULL)
+        return;
+    close(port->fd);
+    free(port);
+}
+
+int store_port_fd(const struct store_port *port)
+{
+    return port->fd;
+}
+
+void store_port_deliver(struct store_port *port)
+{
+    wake(port->store);
+    struct posting *next = port->first;
+    port->first = port->last = NULL;
+    arm(port);
+    while (next != NULL) {
+        struct posting *posting = next;
+        next = posting->next;
+        if (posting->kind == KIND_CLAIM) {
+            claim_of(posting)->done(claim_of(posting), posting->status);
+        } else if (posting->kind == KIND_SETTLEMENT) {
+            struct settlement *settlement = (void *)((char *)posting - offsetof(struct settlement, posting));
+            settlement->done(settlement, posting->status);
+        } else {
+            struct question *question = (void *)((char *)posting - offsetof(struct question, posting));
+            question->done(question, posting->status);
+        }
+    }
+}
+
+void store_figures_get(const struct store *store, struct store_figures *ret_figures)
+{
+    *ret_figures = store->figures;
+}
+
+const char *store_id(const struct store *store)
+{
+    (void)store;
+    return "fa4e0000000000000000000000000001";
+}
