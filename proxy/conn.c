@@ -21,6 +21,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -415,8 +416,8 @@ static bool read_head(struct conn *conn)
     const struct conn_service *service = conn->service;
     struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
     size_t byte_count = evbuffer_get_length(input);
-    if (byte_count > service->head_bytes_max)
-        byte_count = service->head_bytes_max;
+    if (byte_count > service->head_bytes_max) /* one more tells that it is too large */
+        byte_count = service->head_bytes_max + 1;
     const char *bytes = (const char *)evbuffer_pullup(input, (ev_ssize_t)byte_count);
     if (bytes == NULL || !request_begin(conn)) {
         refuse(conn, FINISH_NO_MEMORY);
@@ -473,6 +474,13 @@ static bool body_grow(struct conn *conn, size_t more, size_t limit)
     return true;
 }
 
+/* An error is reported once: the bufferevent, asking after us, would take it for the end of a half close. */
+static void connection_broke(struct conn *conn)
+{
+    bufferevent_disable(conn->bufferevent, EV_READ);
+    conn->deadline_ns = 1;
+}
+
 /* What is in the input, then straight from the socket: bufferevents of 2.1 read 4 KiB at a time. */
 static bool read_body_of_length(struct conn *conn)
 {
@@ -493,7 +501,9 @@ static bool read_body_of_length(struct conn *conn)
                           ? evbuffer_remove(input, request->body + request->body_bytes, want)
                           : recv(bufferevent_getfd(conn->bufferevent), request->body + request->body_bytes,
                                  want, MSG_DONTWAIT);
-        if (got <= 0) /* EAGAIN, or an end that the bufferevent will report */
+        if (got < 0 && errno != EAGAIN && errno != EINTR)
+            connection_broke(conn);
+        if (got <= 0) /* nothing more is here, or an end that the bufferevent will report */
             return false;
         request->body_bytes += (size_t)got;
         budget = budget > (size_t)got ? budget - (size_t)got : 0;
@@ -690,8 +700,8 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
     deadline_set(conn, service->idle_timeout_ms);
     bufferevent_setcb(conn->bufferevent, read_cb, write_cb, event_cb, conn);
     size_t read_ahead =
-        service->head_bytes_max > READ_AHEAD_BYTES ? service->head_bytes_max : READ_AHEAD_BYTES;
-    bufferevent_setwatermark(conn->bufferevent, EV_READ, 0, read_ahead); /* a whole head must fit */
+        service->head_bytes_max >= READ_AHEAD_BYTES ? service->head_bytes_max + 1 : READ_AHEAD_BYTES;
+    bufferevent_setwatermark(conn->bufferevent, EV_READ, 0, read_ahead); /* a head too large must fit */
     bufferevent_disable(conn->bufferevent, EV_WRITE);
     bufferevent_enable(conn->bufferevent, EV_READ);
     return true;
@@ -718,13 +728,22 @@ void conn_sweep(struct conn_service *service, uint64_t now_ns)
     }
 }
 
+/* Bytes of a request are here, if only in the kernel: it came before the end and gets its answer. */
+static bool has_input(const struct conn *conn)
+{
+    int waiting = 0;
+    if (evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) > 0)
+        return true;
+    return ioctl(bufferevent_getfd(conn->bufferevent), FIONREAD, &waiting) == 0 && waiting > 0;
+}
+
 void conn_drain_all(struct conn_service *service)
 {
     service->is_draining = true;
     struct conn *next = NULL;
     for (struct conn *conn = service->first; conn != NULL; conn = next) {
         next = conn->next;
-        if (conn->state == CONN_IDLE && evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) == 0)
+        if (conn->state == CONN_IDLE && !has_input(conn))
             linger_start(conn);
     }
 }

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Connections are shared out evenly among the loops, and a stop lets every request end that has begun."""
+
+import os
+
+import harness
+from harness import PATIENCE, Wire, post_bytes, record, wait_for
+
+
+class Test(harness.Scenario):
+    def loop_wakeups(self):
+        """Voluntary context switches of each thread: who was woken."""
+        counts = {}
+        for thread in os.listdir("/proc/%d/task" % self.proxy.process.pid):
+            with open("/proc/%d/task/%s/status" % (self.proxy.process.pid, thread)) as status:
+                counts[thread] = next(int(line.split()[1]) for line in status if line.startswith("voluntary_ctxt"))
+        return counts
+
+    def busiest(self, wire):
+        """The thread that works when this connection speaks."""
+        before = self.loop_wakeups()
+        for _ in range(100):
+            wire.send(b"OPTIONS * HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n")  # answered here
+            wire.final()
+        after = self.loop_wakeups()
+        return max(after, key=lambda thread: after[thread] - before.get(thread, 0))
+
+    def test_H_55_four_connections_over_two_loops_are_two_and_two(self):
+        self.serve(WORKERS="2")
+        wires = [Wire(self.proxy.port) for _ in range(4)]
+        wait_for(lambda: self.proxy.metric("sinkonce_http_connections") == 4, "four connections", PATIENCE)
+        threads = [self.busiest(wire) for wire in wires]
+        self.assertEqual(sorted(threads.count(thread) for thread in set(threads)), [2, 2], threads)
+        for wire in wires:
+            wire.socket.close()
+
+    def test_H_56_a_stop_resets_no_connection_that_was_accepted_by_the_kernel(self):
+        self.serve()
+        self.proxy.process.signal(harness.sinkonce.signal.SIGSTOP)
+        wires = [Wire(self.proxy.port) for _ in range(20)]  # in the kernel's queue
+        for n, wire in enumerate(wires):
+            wire.send(post_bytes(record("orders", 0, n)))
+        self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
+        self.proxy.process.signal(harness.sinkonce.signal.SIGCONT)
+        for wire in wires:
+            reply = wire.final()
+            self.assertIn(reply.status, (200, 503))
+            self.assertEqual(reply.one("connection"), "close")
+            self.assertTrue(wire.is_ended())
+        self.assertEqual(self.proxy.process.wait(), 0)
+
+    def test_sigterm_lets_what_is_in_flight_end_and_takes_nothing_new(self):
+        self.serve(DRAIN_TIMEOUT="20s")
+        self.target.set(delay=600, next=1)
+        idle = Wire(self.proxy.port)
+        running = self.later(self.send, 1)
+        self.held()
+        self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
+        self.assertTrue(idle.is_ended(), "an idle connection is closed")
+        wait_for(lambda: not self.listens(), "the listener to close", PATIENCE)
+        answer = running.result()
+        self.assertEqual((answer.status, answer.headers.get("connection")), (200, "close"))
+        self.assertEqual(self.proxy.process.wait(), 0)
+        self.proxy.start()
+        self.assertEqual((self.state(1), self.doubts()), ("applied", []))
+
+    def listens(self):
+        try:
+            Wire(self.proxy.port).socket.close()
+        except OSError:
+            return False
+        return True
+
+    def test_sigterm_is_not_ready_during_its_delay_and_still_takes_writes(self):
+        self.serve(DRAIN_DELAY="60s")
+        self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
+        wait_for(lambda: self.proxy.admin("GET", "/readyz")[0] == 503, "not ready", PATIENCE)
+        self.assertEqual(self.proxy.admin("GET", "/livez")[0], 200)
+        self.assertEqual(self.send(1).status, 200)
+        self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)  # a second one ends it at once
+        self.assertEqual(self.proxy.process.wait(), 0)
+
+    def test_what_does_not_end_before_the_time_out_is_in_doubt_at_the_next_start(self):
+        self.serve(DRAIN_TIMEOUT="300ms")
+        self.target.set(cut="answer", end="stall", next=1)
+        running = self.later(self.send, 1)
+        self.held()
+        self.assertEqual(self.proxy.stop(), 0)
+        running.result()
+        self.proxy.start()
+        self.assertEqual(self.doubts(), ["orders/0/1"])
+
+    def test_a_second_sigterm_stops_at_once(self):
+        self.serve(DRAIN_TIMEOUT="60s")
+        self.target.set(cut="answer", end="stall", next=1)
+        running = self.later(self.send, 1)
+        self.held()
+        self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
+        wait_for(lambda: not self.listens(), "the drain to begin", PATIENCE)
+        self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
+        self.assertEqual(self.proxy.process.wait(), 0)
+        running.result()
+        self.proxy.start()
+        self.assertEqual(self.doubts(), ["orders/0/1"])
+
+
+if __name__ == "__main__":
+    harness.main()
