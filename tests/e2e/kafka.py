@@ -28,11 +28,12 @@ class Missing(Exception):
     """What the run cannot do without is not on this machine."""
 
 
-def _run(command, what):
+def _run(command, what, problem):
+    """Run COMMAND to its end, or raise PROBLEM with its first word of error."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line or "error" in line]
-        raise Missing("%s: %s" % (what, (lines or ["exit code %d" % done.returncode])[0]))
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "error" in line.lower()]
+        raise problem("%s: %s" % (what, (lines or ["exit code %d" % done.returncode])[0]))
 
 
 def prepare(work):
@@ -47,7 +48,7 @@ def prepare(work):
         coming = jars + ".coming"
         shutil.rmtree(coming, ignore_errors=True)
         _run(["mvn", "-B", "-q", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime",
-              "-DoutputDirectory=" + coming], "Maven could not bring the jars")
+              "-DoutputDirectory=" + coming], "Maven could not bring the jars", Missing)
         os.rename(coming, jars)
     return _compile(work, os.path.join(jars, "*"))
 
@@ -57,7 +58,7 @@ def _compile(work, jars):
     shutil.rmtree(classes, ignore_errors=True)
     source = os.path.join(HERE, "connector", "sinkonce", "e2e")
     _run(["javac", "-nowarn", "-cp", jars, "-d", classes] +
-         [os.path.join(source, name) for name in sorted(os.listdir(source))], "javac")
+         [os.path.join(source, name) for name in sorted(os.listdir(source))], "javac", RuntimeError)
     os.makedirs(os.path.join(plugins, "sinkonce-e2e"), exist_ok=True)
     with zipfile.ZipFile(os.path.join(plugins, "sinkonce-e2e", "sinkonce-e2e.jar"), "w") as jar:
         for name in os.listdir(os.path.join(classes, "sinkonce", "e2e")):
