@@ -44,7 +44,7 @@ size_t http1_span(struct slice bytes, enum http1_class byte_class)
 /* ASCII alone: the C library's tolower() asks the locale. */
 static char lower_case(char byte)
 {
-    return byte >= 'A' && byte <= 'Z' ? (char)(byte + ('a' - 'A')) : byte;
+    return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
 static bool equals_without_case(struct slice a, struct slice b)
@@ -187,22 +187,16 @@ enum http1_coding http1_coding(struct slice value)
     return member_count == 1 ? HTTP1_CODING_CHUNKED : HTTP1_CODING_OTHER;
 }
 
-/* "[" IPv6address or IPvFuture "]", by its bytes: nothing here connects to it. */
+/* "[" IPv6address "]", by its bytes: nothing here connects to it.  IPvFuture is refused, as none has come. */
 static size_t ip_literal_span(struct slice host)
 {
-    const char *end = memchr(host.at, ']', host.byte_count);
-    size_t colon_count = 0;
-    if (end == NULL)
-        return 0;
-    bool is_future = host.at[1] == 'v' || host.at[1] == 'V';
-    for (const char *p = host.at + 1; p < end; p++) {
-        if (!http1_byte_is(*p, is_future ? HTTP1_IN_HOST : HTTP1_IN_HEX) && *p != ':' && *p != '.')
+    size_t colon_count = 0, i = 1;
+    for (; i < host.byte_count && host.at[i] != ']'; i++) {
+        if (!http1_byte_is(host.at[i], HTTP1_IN_HEX) && host.at[i] != ':' && host.at[i] != '.')
             return 0;
-        colon_count += *p == ':';
+        colon_count += host.at[i] == ':';
     }
-    if (is_future ? end - host.at < 4 : colon_count < 2)
-        return 0;
-    return (size_t)(end - host.at) + 1;
+    return i < host.byte_count && colon_count >= 2 ? i + 1 : 0;
 }
 
 static size_t reg_name_span(struct slice host)

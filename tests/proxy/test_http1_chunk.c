@@ -28,6 +28,7 @@ static const struct row rows[] = {
       "done hello world left=0" },
     { "hexadecimal sizes in either case", BYTES("a\r\n0123456789\r\nA\r\n0123456789\r\n" END),
       "done 01234567890123456789 left=0" },
+    { "size 9 is nine", BYTES("9\r\n012345678\r\n" END), "done 012345678 left=0" },
     { "an empty body is a body", BYTES(END), "done  left=0" },
     { "a last chunk of many zeros", BYTES("0000000000000000\r\n\r\n"), "done  left=0" },
     { "data may hold line ends", BYTES("4\r\n\r\n\r\n\r\n" END), "done \r\n\r\n left=0" },
