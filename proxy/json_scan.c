@@ -16,17 +16,20 @@
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
+enum { NAME_HASHES = 64 }; /* bits of a word, too */
+
 _Static_assert(JSON_WANTS_MAX <= 64, "wants are bits of one word");
 
 /* A container that is, or holds, something wanted.  Deeper ones need none. */
 struct level {
-    uint64_t inside;    /* wants that lead into it */
-    uint64_t seen;      /* of these, those whose name has stood in it already */
-    uint64_t filter;    /* one bit for each name_hash() of the names wanted in it */
-    uint64_t here;      /* wants that are this container itself */
-    const char *value;  /* its bracket */
-    const char *member; /* its name's quote, or the bracket again */
-    uint64_t index;     /* of the next element, in an array */
+    uint64_t inside;               /* wants that lead into it */
+    uint64_t seen;                 /* of these, those whose name has stood in it already */
+    uint64_t filter;               /* one bit for each name_hash() of the names wanted in it */
+    uint64_t by_hash[NAME_HASHES]; /* in an object, the wants by that hash; valid where FILTER has the bit */
+    uint64_t here;                 /* wants that are this container itself */
+    const char *value;             /* its bracket */
+    const char *member;            /* its name's quote, or the bracket again */
+    uint64_t index;                /* of the next element, in an array */
 };
 
 struct scan {
@@ -305,23 +308,23 @@ static void note(struct scan *scan, uint64_t mask, enum json_kind kind, const ch
     }
 }
 
-/* 0 to 63 from a name's first two bytes: enough to pass most names by without a comparison. */
-static inline unsigned name_hash(unsigned char first, unsigned char second)
+/* From a name's first three bytes, with zeros behind a shorter one: enough to pass most names by without a comparison.
+ * Names that belong together often begin with the same two underscores. */
+static inline unsigned name_hash(char first, char second, char third)
 {
-    return (first * 7u + second) & 63u;
+    return ((unsigned char)first * 5u + (unsigned char)second * 3u + (unsigned char)third) % NAME_HASHES;
 }
 
 static inline unsigned name_hash_of(struct slice name)
 {
-    unsigned char first = name.byte_count > 0 ? (unsigned char)name.at[0] : 0;
-    unsigned char second = name.byte_count > 1 ? (unsigned char)name.at[1] : 0;
-    return name_hash(first, second);
+    return name_hash(name.byte_count > 0 ? name.at[0] : '\0', name.byte_count > 1 ? name.at[1] : '\0',
+                     name.byte_count > 2 ? name.at[2] : '\0');
 }
 
-static unsigned name_hash_of_token(const char *token)
+static inline unsigned name_hash_of_token(const char *token)
 {
-    unsigned char first = (unsigned char)token[0];
-    return name_hash(first, first == 0 ? 0 : (unsigned char)token[1]);
+    char second = token[0] == '\0' ? '\0' : token[1];
+    return name_hash(token[0], second, second == '\0' ? '\0' : token[2]);
 }
 
 static size_t utf8_write(uint32_t point, char out[4])
@@ -391,10 +394,14 @@ static uint64_t name_hits(struct scan *scan, struct slice name)
 {
     size_t token = scan->depth - 1;
     struct level *level = &scan->levels[token];
-    if (!scan->has_escape && ((level->filter >> name_hash_of(name)) & 1u) == 0)
-        return 0;
-    uint64_t hits = 0;
-    for (uint64_t mask = level->inside; mask != 0;) {
+    uint64_t hits = 0, mask = level->inside;
+    if (!scan->has_escape) {
+        unsigned hash = name_hash_of(name);
+        if (((level->filter >> hash) & 1u) == 0)
+            return 0;
+        mask = level->by_hash[hash];
+    }
+    while (mask != 0) {
         size_t i = bit_take(&mask);
         const char *wanted = scan->wants[i].tokens[token];
         if (scan->has_escape ? escaped_name_equals(name, wanted) : plain_name_equals(name, wanted))
@@ -431,6 +438,15 @@ static inline bool is_wanted_inside(const struct scan *scan)
 
 /* ---- containers ---------------------------------------------------------------------------------------------- */
 
+/* Put a want into the bucket of its name; the new filter. */
+static inline uint64_t name_expect(struct level *level, uint64_t filter, const char *name, uint64_t bit)
+{
+    unsigned hash = name_hash_of_token(name);
+    bool is_used = ((filter >> hash) & 1u) != 0;
+    level->by_hash[hash] = is_used ? level->by_hash[hash] | bit : bit;
+    return filter | UINT64_C(1) << hash;
+}
+
 /* Sort the wants that have come as far as a new container: those that are it, and those that may find something in
  * it, with the names that they look for. */
 static void level_fill(struct scan *scan, struct level *level, size_t token, bool is_object)
@@ -445,7 +461,7 @@ static void level_fill(struct scan *scan, struct level *level, size_t token, boo
         }
         const char *wanted = scan->wants[i].tokens[token];
         if (is_object)
-            filter |= UINT64_C(1) << name_hash_of_token(wanted);
+            filter = name_expect(level, filter, wanted, bit);
         else if (!decimal_read(slice_of_text(wanted), UINT64_MAX, &index))
             continue;
         inside |= bit;
@@ -570,8 +586,10 @@ static void scan_init(struct scan *scan, const char *end, struct json_want wants
     scan->hits = want_count == 0 ? 0 : UINT64_MAX >> (64 - want_count);
     for (size_t i = 0; i < want_count; i++) {
         assert(wants[i].token_count <= POINTER_DEPTH_MAX);
+        /* One by one: to copy a slice that was just written stalls for longer than a small record takes. */
         wants[i].kind = JSON_IS_MISSING;
-        wants[i].text = wants[i].member = slice_of(NULL, 0);
+        wants[i].text = slice_of(NULL, 0);
+        wants[i].member = slice_of(NULL, 0);
         wants[i].is_ambiguous = false;
     }
 }
