@@ -34,7 +34,7 @@ struct cell {
     struct trip warm, trip;
 };
 
-enum { CELL_COUNT = ACTION_COUNT * MOMENT_COUNT * WRITE_COUNT * 2, BIG_BYTES = 4 << 20, TIMEOUT_MS = 1500 };
+enum { CELL_COUNT = ACTION_COUNT * MOMENT_COUNT * WRITE_COUNT * 2, BIG_BYTES = 512 << 10, STALL_MS = 2000 };
 static struct bed bed;
 static char big[BIG_BYTES];
 static unsigned left_count;
@@ -55,7 +55,7 @@ static void speak_until(enum moment moment, int fd)
 {
     static const char *const answers[MOMENT_COUNT] = {
         [MID_STATUS] = "HTTP/1.1 2",
-        [MID_HEAD] = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-",
+        [MID_HEAD] = "HTTP/1.1 200 OK\r\nContent-Le",
         [MID_BODY] = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
     };
     if (answers[moment] != NULL)
@@ -115,6 +115,8 @@ static void cell_start(struct cell *cell)
     target_start(&cell->target, chaos_script, cell);
     cell->settings = bed.settings;
     cell->settings.target.port = (uint16_t)cell->target.port;
+    if (cell->action == ACTION_STALL)
+        cell->settings.target_timeout_ms = STALL_MS;
     cell->upstream = upstream_new(bed.base, &cell->settings, bed.resolver, 2);
     if (cell->upstream == NULL)
         abort();
@@ -182,7 +184,7 @@ int main(void)
     (void)signal(SIGPIPE, SIG_IGN);
     upstream_global_init();
     bed_init(&bed, "127.0.0.1", 1);
-    bed.settings.target_timeout_ms = TIMEOUT_MS;
+    bed.settings.target_timeout_ms = 60000;
     bed_start(&bed, 1);
     cells_fill(cells);
     for (size_t i = 0; i < CELL_COUNT; i++)
