@@ -59,6 +59,8 @@ class Scenario(unittest.TestCase):
         for name, value in {**self.settings, **settings}.items():
             env["SINKONCE_" + name] = value
         self.proxy = sinkonce.Sinkonce(self.target.url, env=env)
+        for name, value in self.proxy.settings.items():  # known only now
+            self.proxy.settings[name] = value.replace("{admin_port}", str(self.proxy.admin_port))
         self.addCleanup(self.proxy.close)
         self.addCleanup(self.after)
         self.proxy.start()

@@ -125,7 +125,7 @@ class Test(harness.Scenario):
         self.assertEqual((answer.status, answer.outcome, self.applied(1)), (200, "duplicate", 0))
         self.assertEqual(self.state(1), "applied")
         if not self.is_killed_between:
-            self.assert_metric('in_doubt_resolved_total{resolution="assumed"}', 1)
+            self.assert_metric('in_doubt_resolved_total{resolution="assume-applied"}', 1)
 
     @straight_and_killed
     def test_a_filter_resolves_many_when_the_count_is_right(self):

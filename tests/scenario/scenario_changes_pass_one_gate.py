@@ -97,12 +97,9 @@ class Test(harness.Scenario):
         address = outside_address()
         if address is None:
             self.skipTest("this machine has no address beyond loopback")
-        self.with_doubt(ADMIN_LISTEN="0.0.0.0:%d" % harness.sinkonce.free_port())
-        self.proxy.kill()
-        self.proxy.start(SINKONCE_ADMIN_LISTEN="0.0.0.0:%d" % self.proxy.admin_port)
+        self.with_doubt(ADMIN_LISTEN="0.0.0.0:{admin_port}")
         self.assert_refused(403, address=address, host=address)
-        self.proxy.kill()
-        self.proxy.start(SINKONCE_ADMIN_TOKEN="t0ken-t0ken-t0ken")
+        self.restart(ADMIN_TOKEN="t0ken-t0ken-t0ken")
         for wrong in (None, "Bearer wrong", "Bearer t0ken-t0ken-t0ke", "Bearer t0ken-t0ken-t0kenn", "Basic t0ken-t0ken-t0ken", "t0ken-t0ken-t0ken"):
             self.assert_refused(401, address=address, host=address, Authorization=wrong)
         self.assertEqual(self.change(address=address, host=address, Authorization="Bearer t0ken-t0ken-t0ken")[0], 200)
