@@ -169,7 +169,6 @@ static void exchange_give_up(struct exchange *ex)
 static void exchange_on_settled(struct settlement *settlement, enum store_status status)
 {
     struct exchange *ex = OWNER_OF(settlement, settlement);
-    FAILPOINT("after_result");
     if (status != STORE_OK) {
         exchange_finish(ex, FINISH_LEDGER_FAILED);
         return;
@@ -261,8 +260,6 @@ static void exchange_on_claimed(struct claim *claim, enum store_status status)
             exchange_finish(ex, finish_of[status]);
         return;
     }
-    if (claim->ret_claim_id != 0)
-        FAILPOINT("after_intent");
     enum finish finish = answer_finish_of_verdicts(ex);
     if (is_observed)
         exchange_forward(ex, NULL);
@@ -290,7 +287,6 @@ static void exchange_claim(struct exchange *ex)
         .done = exchange_on_claimed,
         .ret_verdicts = ex->verdicts,
     };
-    FAILPOINT("before_intent");
     store_claim(ex->loop->port, &ex->claim);
 }
 
