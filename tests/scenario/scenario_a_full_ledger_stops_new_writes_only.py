@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""When the ledger is full, by its own limit or by the disk, new writes get 503 and are not sent; what is in flight is
+recorded, duplicates are answered, and everything that was answered is still there after a restart.
+"""
+
+import os
+import subprocess
+import unittest
+
+import harness
+from harness import PATIENCE, key, wait_for
+
+
+class Test(harness.Scenario):
+    def fill(self, limit=60000):
+        """Write scattered records, each a run of its own, until one is refused; the refused one."""
+        self.acked = []
+        for n in range(limit):
+            answer = self.send(n * 70000, "t" * 200 + str(n % 50), n % 7, timeout=60)
+            if answer.status != 200:
+                self.refused = (n * 70000, "t" * 200 + str(n % 50), n % 7)
+                self.assert_own(answer, 503, "refused")
+                return answer
+            self.acked.append((n * 70000, "t" * 200 + str(n % 50), n % 7))
+        self.fail("the ledger never became full")
+
+    def assert_stopped(self, error):
+        offset, topic, partition = self.refused
+        self.assertEqual(self.send(offset, topic, partition).json()["error"], error)
+        self.assertEqual((self.applied(offset, topic, partition), self.target.stats()["duplicates"]), (0, 0))
+        for record_of in (self.acked[0], self.acked[-1], self.acked[len(self.acked) // 2]):
+            answer = self.send(*record_of)
+            self.assertEqual((answer.status, answer.outcome), (200, "duplicate"))
+
+    def test_S1_Z_14_L_04_the_limit_stops_claims_and_answers_duplicates(self):
+        self.serve(LEDGER_MAX="1MiB", REPLIES="0", WORKERS="1")
+        self.fill()
+        self.assert_stopped("ledger-full")
+        self.assertEqual(self.proxy.admin("GET", "/readyz")[0], 200)
+        self.assertTrue(any("full" in text for text in self.proxy.admin("GET", "/status")[1]["warnings"]))
+        self.restart()
+        self.assert_stopped("ledger-full")
+        self.assertEqual({self.state(*one) for one in self.acked[:20]}, {"applied"})
+        self.restart(LEDGER_MAX="4MiB")  # the operator makes room
+        self.assertEqual(self.send(*self.refused).status, 200)
+        self.assertLessEqual(self.proxy.metric("sinkonce_ledger_used_bytes"), 4 << 20)
+
+    def test_S2_Z_14_what_is_in_flight_when_it_becomes_full_is_recorded(self):
+        self.serve(LEDGER_MAX="1MiB", REPLIES="0", WORKERS="1", MAX_IN_FLIGHT="512", TARGET_CONNECTIONS="64")
+        self.target.set(cut="answer", end="stall", key="inflight")
+        running = [self.later(self.send, n, "inflight") for n in range(20)]
+        self.held(20)
+        self.fill()
+        self.target.clear()
+        self.target.set(delay=1, key="none")
+        self.target.drop()
+        self.assertEqual({call.result().outcome for call in running}, {"in-doubt"})
+        self.assertEqual(len(self.doubts()), 20)
+        status, answer = self.proxy.admin("POST", "/in-doubt", {"resolution": "applied", "reason": "seen", "topic": "inflight", "expect_count": 20})
+        self.assertEqual(status, 200, answer)
+        self.restart()
+        self.assertEqual({self.state(n, "inflight") for n in range(20)}, {"applied"})
+
+    def test_S2_Z_14_a_late_success_is_recorded_and_answered_when_the_ledger_is_full(self):
+        self.serve(LEDGER_MAX="1MiB", REPLIES="0", WORKERS="1", TARGET_TIMEOUT="100s")
+        self.target.set(delay=6000, key="inflight")
+        running = [self.later(self.send, n, "inflight", timeout=60) for n in range(10)]
+        self.held(10)
+        self.fill()
+        self.assertEqual([call.result().status for call in running], [200] * 10)
+        self.restart()
+        self.assertEqual({self.state(n, "inflight") for n in range(10)}, {"applied"})
+
+
+class Disk(harness.Scenario):
+    """A data folder of 2 MiB."""
+
+    def setUp(self):
+        super().setUp()
+        self.mount = os.path.join(self.target._folder.path, "small")
+        os.makedirs(self.mount)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=0777", "tmpfs", self.mount], capture_output=True)
+        if done.returncode != 0:
+            self.skipTest("mounting is not permitted here")
+
+    def tearDown(self):
+        if self.proxy is not None:
+            self.proxy.process.end()
+        subprocess.run(["umount", self.mount], check=True)
+
+    def after(self):
+        self.check_log()
+        self.check_journal()
+
+    def filler(self, leave_bytes=0):
+        """Take the room that is left on the disk."""
+        stat = os.statvfs(self.mount)
+        room = stat.f_bavail * stat.f_bsize - leave_bytes
+        path = os.path.join(self.mount, "filler")
+        with open(path, "wb") as out:
+            out.write(b"f" * max(room, 0))
+        return path
+
+    def test_S1_L_05_a_full_disk_stops_new_writes_and_keeps_what_was_answered(self):
+        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", REPLIES="0", WORKERS="1")
+        for n in range(50):
+            self.assertEqual(self.send(n * 70000).status, 200)
+        filler = self.filler()
+        refused = None
+        for n in range(50, 2000):
+            answer = self.send(n * 70000)
+            if answer.status != 200:
+                refused = n
+                break
+        self.assertIsNotNone(refused, "the disk never became full")
+        self.assert_own(answer, 503, "refused")
+        self.assertIn(answer.json()["error"], ("ledger-full", "ledger-failed"))
+        wait_for(lambda: self.send(0).outcome == "duplicate", "a duplicate to be answered", PATIENCE, [self.proxy.log])
+        self.assertLessEqual(self.applied(refused * 70000), 1)
+        self.assertTrue(self.proxy.process.is_running())
+        os.unlink(filler)  # the operator makes room
+        wait_for(lambda: self.send(9999 * 70000).status == 200, "writes to go on", PATIENCE, [self.proxy.log])
+        self.proxy.kill()
+        self.proxy.start()
+        for n in range(refused):
+            self.assertEqual(self.state(n * 70000), "applied", n)
+        self.assertEqual(self.target.stats()["duplicates"], 0)
+
+    def test_S2_a_success_that_meets_a_full_disk_is_never_lost_and_never_repeated(self):
+        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", REPLIES="100", WORKERS="1")
+        self.assertEqual(self.send(0).status, 200)
+        self.target.set(delay=600, key="flight", body="y" * 3000)
+        running = [self.later(self.send, n * 70000, "flight%d" % n, timeout=60) for n in range(10)]
+        self.held(10)
+        filler = self.filler()
+        answers = [call.result() for call in running]
+        self.target.clear()
+        for n, answer in enumerate(answers):  # told of success, or not; never both sent and free
+            self.assertIn(answer.status, (200, 503))
+        os.unlink(filler)
+        for n in range(10):
+            wait_for(lambda: self.send(n * 70000, "flight%d" % n).status == 200, "the answer", PATIENCE, [self.proxy.log])
+            self.assertEqual(self.target.count(key("flight%d" % n, 0, n * 70000)), 1)
+
+
+if __name__ == "__main__":
+    harness.main()
