@@ -137,6 +137,14 @@ static void add_wrong_value(struct reading *reading, const struct settings_row *
     settings_mistake(reading->mistakes, "%s %s (got \"%s\")", row->name, wrong, shown);
 }
 
+/* What was half understood must not look like a setting to the checks that follow. */
+static void clear_field(struct settings *settings, const struct settings_row *row)
+{
+    if (row->type->deinit != NULL)
+        row->type->deinit(settings_field(settings, row));
+    memset(settings_field(settings, row), 0, row->field_bytes);
+}
+
 static void parse_row(struct reading *reading, size_t at, const char *text)
 {
     const struct settings_row *row = &settings_rows[at];
@@ -148,6 +156,7 @@ static void parse_row(struct reading *reading, size_t at, const char *text)
     if (wrong == NULL)
         return;
     add_wrong_value(reading, row, text, wrong, reading->origins.sources[at] == SOURCE_FILE);
+    clear_field(reading->settings, row);
     reading->origins.is_wrong[at] = true;
 }
 
@@ -312,8 +321,6 @@ bool settings_read(char *const environment[], struct settings *ret_settings,
 
 void settings_deinit(struct settings *settings)
 {
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        if (settings_rows[i].type->deinit != NULL)
-            settings_rows[i].type->deinit(settings_field(settings, &settings_rows[i]));
-    }
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        clear_field(settings, &settings_rows[i]);
 }

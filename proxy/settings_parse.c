@@ -452,11 +452,7 @@ static const char *parse_locators(const char *text, const struct settings_row *r
 static const char *parse_locator(const char *text, const struct settings_row *row, void *field,
                                  char room[SETTINGS_WORDS_MAX])
 {
-    const struct locator_list *list = field;
-    const char *wrong = parse_locator_list(text, true, row, field, room);
-    if (wrong == NULL && list->count > 1)
-        return "must be one place only";
-    return wrong;
+    return parse_locator_list(text, true, row, field, room);
 }
 
 static void deinit_locators(void *field)
@@ -523,13 +519,9 @@ static const struct settings_type type_locator = { .parse = parse_locator, .dein
 static const struct settings_type type_id_format = { .parse = parse_id_format, .deinit = deinit_id_format };
 
 const struct settings_row settings_rows[ROW_COUNT] = {
+#define FIELD_BYTES(field) sizeof(((struct settings *)NULL)->field)
 #define SETTING(VARIABLE, field, type, default_text, low, high, words)                                       \
-    { SETTINGS_PREFIX #VARIABLE,                                                                             \
-      &type_##type,                                                                                          \
-      default_text,                                                                                          \
-      offsetof(struct settings, field),                                                                      \
-      low,                                                                                                   \
-      high,                                                                                                  \
-      words },
+    { SETTINGS_PREFIX #VARIABLE, &type_##type, default_text, offsetof(struct settings, field),               \
+      FIELD_BYTES(field),        low,          high,         words },
 #include "tbl/settings.h"
 };

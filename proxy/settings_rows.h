@@ -46,6 +46,7 @@ struct settings_row {
     const struct settings_type *type;
     const char *default_text; /* NULL: required; "": none */
     size_t field_at;          /* in struct settings */
+    size_t field_bytes;
     uint64_t low, high;
     const char *words;
 };

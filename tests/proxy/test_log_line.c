@@ -189,6 +189,29 @@ static void test_a_full_line_is_still_one_object_wherever_it_is_cut(void **state
     }
 }
 
+/* The last field is a number, and the line's room ends at each of its digits once. */
+static void test_a_number_at_the_end_of_the_room_is_whole_or_left_out(void **state)
+{
+    char bytes[1000];
+    (void)state;
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t length = 800; length < sizeof bytes; length++) {
+        const struct slice value = slice_of(bytes, length);
+        const struct log_field fields[] = { log_slice("a", value), log_slice("b", value),
+                                            log_slice("c", value), log_slice("d", value),
+                                            log_integer("number", INT64_MIN) };
+        struct log_line line;
+        form(&line, false, fields, 5);
+        json_t *object = read_back(&line);
+        const json_t *number = json_object_get(object, "number");
+        if (number != NULL)
+            assert_true(json_integer_value(number) == INT64_MIN);
+        else
+            assert_true(json_is_true(json_object_get(object, "cut")));
+        json_decref(object);
+    }
+}
+
 static void test_suppressed_is_named_when_there_is_any(void **state)
 {
     struct log_words words = {
@@ -229,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_a_value_cannot_pretend_to_be_a_field_in_the_text_form),
         cmocka_unit_test(test_a_long_value_is_cut_and_leaves_room_for_the_next),
         cmocka_unit_test(test_a_full_line_is_still_one_object_wherever_it_is_cut),
+        cmocka_unit_test(test_a_number_at_the_end_of_the_room_is_whole_or_left_out),
         cmocka_unit_test(test_suppressed_is_named_when_there_is_any),
         cmocka_unit_test(test_a_text_that_is_not_there_reads_empty),
     };

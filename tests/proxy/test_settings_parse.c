@@ -137,6 +137,8 @@ static const struct {
     { "MAX_HEAD", "2MiB", BAD },
     { "MAX_RECORDS", "1000000", GOOD },
     { "MAX_RECORDS", "1000001", BAD },
+    { "MAX_RECORDS", "18446744073709551617", BAD }, /* 1 in 64 bits */
+    { "MAX_RECORDS", "-18446744073709551615", BAD },
     { "MAX_CONNECTIONS", "1", GOOD },
     { "MAX_CONNECTIONS", "0", BAD },
     { "MAX_IN_FLIGHT", "100000", GOOD },

@@ -96,6 +96,15 @@ static void test_a_url_that_could_mean_two_things_is_refused(void **state)
     }
 }
 
+static void test_who_puts_a_password_into_the_target_is_told_where_it_belongs(void **state)
+{
+    struct target_url url;
+    (void)state;
+    assert_string_equal(target_url_parse("http://user:pass@target", &url),
+                        "must not have a user or password in it; SINKONCE_AUTHORIZATION is for them");
+    target_url_deinit(&url);
+}
+
 static void test_a_proxy_may_have_a_user_and_needs_a_port(void **state)
 {
     struct target_url url;
@@ -178,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_url_is_taken_apart),
         cmocka_unit_test(test_a_url_that_could_mean_two_things_is_refused),
+        cmocka_unit_test(test_who_puts_a_password_into_the_target_is_told_where_it_belongs),
         cmocka_unit_test(test_a_proxy_may_have_a_user_and_needs_a_port),
         cmocka_unit_test(test_an_address_is_taken_apart),
         cmocka_unit_test(test_an_address_that_cannot_be_bound_is_refused),
