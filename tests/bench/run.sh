@@ -10,10 +10,10 @@ conf/packages.sh bench
 mkdir -p build
 cmake -S . -B build/Release -G Ninja -DCMAKE_BUILD_TYPE=Release >build/Release.configure.log 2>&1 ||
     { cat build/Release.configure.log; exit 1; }
-ninja -C build/Release sinkonce target >build/Release.build.log 2>&1 || { tail -n 40 build/Release.build.log; exit 1; }
-ninja -C build/Release store_bench >>build/Release.build.log 2>&1 || true # bench.py says so when it is not there
+ninja -C build/Release sinkonce target ledger_fill >build/Release.build.log 2>&1 ||
+    { tail -n 40 build/Release.build.log; exit 1; }
 
 export SINKONCE_BIN=$PWD/build/Release/proxy/sinkonce
 export TARGET_BIN=$PWD/build/Release/tests/support/target
-export STORE_BENCH_BIN=$PWD/build/Release/tests/bench/store_bench
+export LEDGER_FILL_BIN=$PWD/build/Release/tests/bench/ledger_fill
 exec python3 -B tests/bench/bench.py "$@"
