@@ -44,6 +44,8 @@ static bool head_is_good(struct transfer *transfer)
     }
     flight->attempt.is_head_complete = true;
     flight->attempt.is_upgrade = response->status == 101;
+    if (flight->attempt.is_upgrade)
+        return false; /* libcurl 7.88 would wait for another head until the deadline */
     const struct http1_field *keep_alive =
         http1_field_find(response->fields, response->field_count, "keep-alive");
     if (keep_alive != NULL)
