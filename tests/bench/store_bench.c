@@ -1,0 +1,187 @@
+/*
+ * store_bench.c - what the ledger costs: postings per second with real commits, bytes per record, time to open.
+ *
+ * Not a test: it prints figures.  usage: store_bench FOLDER
+ */
+#include <assert.h>
+#include <dirent.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "store.h"
+
+enum { IN_FLIGHT_MAX = 256, RECORDS_MAX = 500 };
+
+struct slot {
+    struct claim claim;
+    struct settlement settlement;
+    struct record records[RECORDS_MAX];
+    enum verdict verdicts[RECORDS_MAX];
+    enum outcome outcomes[RECORDS_MAX];
+};
+
+static struct store *store;
+static struct store_port *port;
+static struct slot slots[IN_FLIGHT_MAX];
+static int64_t next_offset, end_offset;
+static size_t batch, running_count, duplicate_count;
+static bool has_marks;
+
+static double seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double cpu_seconds(void)
+{
+    return seconds(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void on_claimed(struct claim *claim, enum store_status status);
+
+static void post_next(struct slot *slot)
+{
+    if (next_offset >= end_offset)
+        return;
+    slot->claim = (struct claim){
+        .records = slot->records, .record_count = batch, .done = on_claimed, .ret_verdicts = slot->verdicts
+    };
+    for (size_t i = 0; i < batch; i++) {
+        record_mark mark = has_marks ? mark_of_hash((uint64_t)next_offset * 2654435761u) : MARK_NONE;
+        slot->records[i] = (struct record){ { slice_of_text("orders"), 0, next_offset++ }, mark };
+    }
+    running_count++;
+    store_claim(port, &slot->claim);
+}
+
+static void on_settled(struct settlement *settlement, enum store_status status)
+{
+    struct slot *slot = (struct slot *)(void *)((char *)settlement - offsetof(struct slot, settlement));
+    assert(status == STORE_OK);
+    running_count--;
+    post_next(slot);
+}
+
+static void on_claimed(struct claim *claim, enum store_status status)
+{
+    struct slot *slot = (struct slot *)(void *)claim;
+    assert(status == STORE_OK);
+    if (claim->ret_new_count == 0) {
+        duplicate_count++;
+        running_count--;
+        store_claim_deinit(claim);
+        post_next(slot);
+        return;
+    }
+    slot->settlement = (struct settlement){ .claim_id = claim->ret_claim_id,
+                                            .records = slot->records,
+                                            .verdicts = slot->verdicts,
+                                            .outcomes = slot->outcomes,
+                                            .record_count = batch,
+                                            .done = on_settled };
+    store_settle(port, &slot->settlement);
+}
+
+static void run(const char *what, size_t batch_records, int64_t first, int64_t record_count)
+{
+    struct store_figures before, after;
+    batch = batch_records;
+    next_offset = first;
+    end_offset = first + record_count;
+    duplicate_count = 0;
+    store_figures_get(store, &before);
+    double began = seconds(CLOCK_MONOTONIC), cpu_began = cpu_seconds();
+    for (size_t i = 0; i < IN_FLIGHT_MAX; i++)
+        post_next(&slots[i]);
+    while (running_count > 0) {
+        struct pollfd fd = { store_port_fd(port), POLLIN, 0 };
+        poll(&fd, 1, -1);
+        store_port_deliver(port);
+    }
+    double took = seconds(CLOCK_MONOTONIC) - began, cpu = cpu_seconds() - cpu_began;
+    store_figures_get(store, &after);
+    double requests = (double)record_count / (double)batch_records;
+    printf("%-34s %9.0f requests/s %10.0f records/s  %5.2f us CPU/request  %6.0f commits  %7zu duplicates\n",
+           what, requests / took, (double)record_count / took, cpu / requests * 1e6,
+           (double)(after.commit_count - before.commit_count), duplicate_count);
+}
+
+static void open_store(const char *folder, uint32_t marks)
+{
+    char why[256];
+    struct store_options options = { .folder = folder,
+                                     .scope = "bench",
+                                     .ledger_bytes_max = (uint64_t)4 << 30,
+                                     .in_doubt_max = 10000,
+                                     .marks = marks,
+                                     .is_identity_checked = marks > 0,
+                                     .window = 10000000,
+                                     .reply_bytes_max = 4096 };
+    double began = seconds(CLOCK_MONOTONIC);
+    if (store_open(&options, &store, why, sizeof why) != STORE_OPENED) {
+        fprintf(stderr, "%s\n", why);
+        exit(1);
+    }
+    has_marks = marks > 0;
+    port = store_port_new(store);
+    assert(port != NULL);
+    printf("open: %.1f ms\n", (seconds(CLOCK_MONOTONIC) - began) * 1e3);
+}
+
+static void close_store(const char *folder, const char *what)
+{
+    char path[4200];
+    struct stat file;
+    struct store_figures figures;
+    store_figures_get(store, &figures);
+    store_port_free(port);
+    store_close(store);
+    snprintf(path, sizeof path, "%s/ledger.mdb", folder);
+    if (stat(path, &file) == 0)
+        printf("file after %s: %lld bytes long, %llu in use\n", what, (long long)file.st_size,
+               (unsigned long long)figures.used_bytes);
+}
+
+static void empty_folder(const char *folder)
+{
+    static const char *const names[] = { "ledger.mdb", "ledger.mdb-lock", "sinkonce.lock" };
+    for (size_t i = 0; i < 3; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: store_bench FOLDER\n");
+        return 2;
+    }
+    mkdir(argv[1], 0700);
+    empty_folder(argv[1]);
+    open_store(argv[1], 0);
+    run("batches of 500, in order", 500, 0, 1000000);
+    close_store(argv[1], "1,000,000 records without marks");
+    open_store(argv[1], 0);
+    run("batches of 500, to 100,000,000", 500, 1000000, 99000000);
+    close_store(argv[1], "100,000,000 records without marks");
+    open_store(argv[1], 0);
+    run("single records", 1, 100000000, 100000);
+    run("single duplicates", 1, 100000000, 100000);
+    close_store(argv[1], "100,100,000 records");
+    empty_folder(argv[1]);
+    open_store(argv[1], 65536);
+    run("batches of 500 with marks", 500, 0, 2000000);
+    run("single records with marks", 1, 2000000, 100000);
+    run("single duplicates with marks", 1, 2000000, 100000);
+    close_store(argv[1], "2,100,000 records with marks");
+    empty_folder(argv[1]);
+    return 0;
+}
