@@ -44,7 +44,7 @@ static bool is_hashed(enum identity_setting identity, const struct finding *find
     return identity == IDENTITY_BODY || (identity == IDENTITY_AUTO && !finding->has_timestamp);
 }
 
-/* BYTES are the record's own.  Changes the order of the finding's members.  False: no memory. */
+/* BYTES are the record's own.  False: no memory. */
 static bool mark_make(enum identity_setting identity, struct slice bytes, const struct finding *finding,
                       record_mark *ret_mark)
 {
@@ -83,7 +83,7 @@ static bool records_reserve(struct identified *ret, size_t record_count, size_t 
            (range_count == 0 || ret->strip_ranges != NULL);
 }
 
-/* A signature covers what would be cut, so then nothing is to be stripped. */
+/* A signature covers what would be cut, so then nothing is to be stripped.  Sorts the finding's members. */
 static void strip_fill(struct identified *ret, const struct request *request, struct finding *finding)
 {
     if (head_is_signed(request))

@@ -84,6 +84,17 @@ static const struct row rows[] = {
     { "J-09 a byte order mark", BYTES("\xef\xbb\xbf{}"), false, 0 },
     { "J-09 a raw newline in a string", BYTES("\"a\nb\""), false, 2 },
     { "J-09 a raw tab in a string", BYTES("\"aaaaaaaaaaaa\tb\""), false, 13 },
+    { "J-09 a raw tab amid a long string", BYTES("\"aaa\tbbbbbbbbbbbbbbbbbbbb\""), false, 4 },
+    { "J-09 a raw 0x1f amid a long string",
+      BYTES("\"aaaaaaaaaa\x1f"
+            "bbbbbbbbbbbbbbbbbbbb\""),
+      false, 11 },
+    { "J-09 a bad byte amid a long string",
+      BYTES("\"aaaaa\xff"
+            "bbbbbbbbbbbbbbbbbbbb\""),
+      false, 6 },
+    { "a quote amid eight bytes ends the string", BYTES("\"aaa\"bbbbbbbbbbbbbbbbbbbb\""), true, 5 },
+    { "a bad escape amid a long string", BYTES("\"aaa\\xbbbbbbbbbbbbbbbbbbbb\""), false, 4 },
     { "J-09 a raw NUL in a string", BYTES("\"a\0b\""), false, 2 },
     { "J-09 a lone high surrogate", BYTES("\"\\ud83d\""), false, 1 },
     { "J-09 a lone low surrogate", BYTES("\"\\ude00\""), false, 1 },
@@ -318,6 +329,22 @@ static void test_forty_wants_are_found_at_once(void **state)
     }
 }
 
+static void test_J_01_each_of_two_names_is_counted_for_itself(void **state)
+{
+    struct look looks[2];
+    (void)state;
+    look_init(&looks[0], "/a");
+    look_init(&looks[1], "/b");
+    look_scan(looks, 2, "{\"a\":1,\"b\":2,\"a\":3}");
+    assert_true(looks[0].want.is_ambiguous);
+    assert_false(looks[1].want.is_ambiguous);
+    look_scan(looks, 2, "{\"b\":1,\"a\":2,\"c\":{\"a\":1},\"b\":3}");
+    assert_false(looks[0].want.is_ambiguous);
+    assert_true(looks[1].want.is_ambiguous);
+    look_deinit(&looks[0]);
+    look_deinit(&looks[1]);
+}
+
 static void test_results_of_an_earlier_scan_are_forgotten(void **state)
 {
     struct look look;
@@ -483,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_no_bytes_may_be_a_null_pointer),
         cmocka_unit_test(test_J_05_512_levels_are_read_and_513_are_not),
         cmocka_unit_test(test_forty_wants_are_found_at_once),
+        cmocka_unit_test(test_J_01_each_of_two_names_is_counted_for_itself),
         cmocka_unit_test(test_results_of_an_earlier_scan_are_forgotten),
         cmocka_unit_test(test_J_08_random_texts_are_judged_as_by_jansson),
         cmocka_unit_test(test_a_string_is_unescaped),
