@@ -28,7 +28,6 @@ struct judgement {
     struct open_range *hindrance; /* borrowed: the first flight or held doubt */
     struct partition *reply_from; /* borrowed: of the last applied stretch */
     /* the first contradiction that is not written down yet */
-    bool is_noted;                 /* the partition waits for a decision already */
     const struct record *offender; /* borrowed from the claim; NULL: none */
     record_mark stored;
     bool is_first_sight;
@@ -86,7 +85,7 @@ static void judge_contradiction(struct judgement *judgement, const struct stretc
 {
     judgement->is_conflict = true;
     fill(&stretch->verdicts[index], 1, VERDICT_CONFLICT);
-    if (judgement->offender != NULL || judgement->is_noted)
+    if (judgement->offender != NULL)
         return;
     judgement->offender = &stretch->records[index];
     judgement->stored = stored;
@@ -146,11 +145,16 @@ static void judge_applied(struct machine *machine, struct judgement *judgement, 
 {
     size_t index;
     record_mark stored;
+    struct stretch rest = *part;
     fill(part->verdicts, part->count, VERDICT_APPLIED);
     judgement->reply_from = part->partition;
     judgement->folded_count += is_folded ? part->count : 0;
-    if (marks_find_contradiction(machine, part->partition, part->records, part->count, &index, &stored))
-        judge_contradiction(judgement, part, index, stored);
+    while (rest.count > 0 &&
+           marks_find_contradiction(machine, rest.partition, rest.records, rest.count, &index, &stored)) {
+        judge_contradiction(judgement, &rest, index, stored);
+        rest = (struct stretch){ rest.partition, rest.records + index + 1, rest.verdicts + index + 1,
+                                 rest.count - index - 1 };
+    }
 }
 
 /* Nobody holds FIRST to LAST; what of them is known?  Returns where that ends. */
@@ -199,7 +203,7 @@ static struct judgement judge(struct machine *machine, struct claim *claim)
             judge_unknown_partition(machine, &judgement, &stretch);
         } else if (stretch.partition->conflict != NULL) {
             fill(stretch.verdicts, stretch.count, VERDICT_CONFLICT);
-            judgement.is_conflict = judgement.is_noted = true;
+            judgement.is_conflict = true;
             stretch.partition->conflict
                 ->count++; /* reaches the disk with the next commit, and needs none of its own */
             partitions_touch(machine, stretch.partition);

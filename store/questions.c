@@ -291,7 +291,7 @@ static void accept_mark(struct machine *machine, struct partition *partition,
         return;
     if (range != NULL && range->first <= conflict->offset && range->marks != NULL)
         opens_set_mark(machine, range, conflict->offset, conflict->seen);
-    else
+    else if (applied_piece_at(machine, partition, conflict->offset, conflict->offset).is_applied)
         marks_overwrite(machine, partition, conflict->offset, conflict->seen);
 }
 
