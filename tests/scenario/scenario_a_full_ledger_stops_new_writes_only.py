@@ -8,21 +8,33 @@ import subprocess
 import unittest
 
 import harness
-from harness import PATIENCE, key, wait_for
+from harness import PATIENCE, Wire, key, post_bytes, record, wait_for
 
 
 class Test(harness.Scenario):
-    def fill(self, limit=60000):
-        """Write scattered records, each a run of its own, until one is refused; the refused one."""
-        self.acked = []
-        for n in range(limit):
-            answer = self.send(n * 70000, "t" * 200 + str(n % 50), n % 7, timeout=60)
-            if answer.status != 200:
-                self.refused = (n * 70000, "t" * 200 + str(n % 50), n % 7)
-                self.assert_own(answer, 503, "refused")
-                return answer
-            self.acked.append((n * 70000, "t" * 200 + str(n % 50), n % 7))
-        self.fail("the ledger never became full")
+    settings = {"REPLIES": "0", "WORKERS": "1", "WINDOW": "1000000000000"}
+
+    def fill(self):
+        """Write scattered records, each a run of its own, over eight connections until each has one refused."""
+        self.acked, refused = [], []
+        for call in [self.later(self.fill_with, lane) for lane in range(8)]:
+            acked, last, reply = call.result()
+            self.acked += acked
+            refused.append(last)
+            self.assertEqual((reply.status, reply.one("sinkonce-outcome")), (503, "refused"), reply)
+        self.refused = refused[-1]
+
+    def fill_with(self, lane):
+        acked = []
+        with Wire(self.proxy.port) as wire:
+            for n in range(60000):
+                coordinates = (n * 70000, "t" * 200 + str(n % 50), lane)
+                wire.send(post_bytes(record(coordinates[1], lane, coordinates[0])))
+                reply = wire.final()
+                if reply.status != 200:
+                    return acked, coordinates, reply
+                acked.append(coordinates)
+        raise OSError("the ledger never became full")
 
     def assert_stopped(self, error):
         offset, topic, partition = self.refused
@@ -33,7 +45,7 @@ class Test(harness.Scenario):
             self.assertEqual((answer.status, answer.outcome), (200, "duplicate"))
 
     def test_S1_Z_14_L_04_the_limit_stops_claims_and_answers_duplicates(self):
-        self.serve(LEDGER_MAX="1MiB", REPLIES="0", WORKERS="1")
+        self.serve(LEDGER_MAX="1MiB")
         self.fill()
         self.assert_stopped("ledger-full")
         self.assertEqual(self.proxy.admin("GET", "/readyz")[0], 200)
@@ -46,7 +58,7 @@ class Test(harness.Scenario):
         self.assertLessEqual(self.proxy.metric("sinkonce_ledger_used_bytes"), 4 << 20)
 
     def test_S2_Z_14_what_is_in_flight_when_it_becomes_full_is_recorded(self):
-        self.serve(LEDGER_MAX="1MiB", REPLIES="0", WORKERS="1", MAX_IN_FLIGHT="512", TARGET_CONNECTIONS="64")
+        self.serve(LEDGER_MAX="1MiB", MAX_IN_FLIGHT="512", TARGET_CONNECTIONS="64")
         self.target.set(cut="answer", end="stall", key="inflight")
         running = [self.later(self.send, n, "inflight") for n in range(20)]
         self.held(20)
@@ -62,7 +74,7 @@ class Test(harness.Scenario):
         self.assertEqual({self.state(n, "inflight") for n in range(20)}, {"applied"})
 
     def test_S2_Z_14_a_late_success_is_recorded_and_answered_when_the_ledger_is_full(self):
-        self.serve(LEDGER_MAX="1MiB", REPLIES="0", WORKERS="1", TARGET_TIMEOUT="100s")
+        self.serve(LEDGER_MAX="1MiB", TARGET_TIMEOUT="100s")
         self.target.set(delay=6000, key="inflight")
         running = [self.later(self.send, n, "inflight", timeout=60) for n in range(10)]
         self.held(10)
@@ -74,6 +86,8 @@ class Test(harness.Scenario):
 
 class Disk(harness.Scenario):
     """A data folder of 2 MiB."""
+
+    settings = {"REPLIES": "0", "WORKERS": "1", "WINDOW": "1000000000000"}
 
     def setUp(self):
         super().setUp()
@@ -102,7 +116,7 @@ class Disk(harness.Scenario):
         return path
 
     def test_S1_L_05_a_full_disk_stops_new_writes_and_keeps_what_was_answered(self):
-        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", REPLIES="0", WORKERS="1")
+        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB")
         for n in range(50):
             self.assertEqual(self.send(n * 70000).status, 200)
         filler = self.filler()

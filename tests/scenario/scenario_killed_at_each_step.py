@@ -63,28 +63,22 @@ class Test(harness.Scenario):
         report = checker.check(journal, self.produced, self.acked, self.doubts(), exact_doubts, allow_twice)
         self.assertTrue(report.is_good, "\n".join(report.lines()))
 
-    def test_F_01_to_F_07_a_kill_at_each_step_leaves_the_state_that_is_true(self):
-        for point, row, applied, state in POINTS:
-            with self.subTest(row, point=point):
-                self.target.reset()
-                self.acked, self.produced = [], {}
-                open(self.target.journal, "w").close()
-                self.serve()
-                for offset in range(5):
-                    self.deliver(offset)
-                self.die_at(point, 5)
-                doubtful = [key("orders", 0, 5)] if state == "in_doubt" else []
-                self.assertEqual((self.applied(5), self.state(5), self.doubts()), (applied, state, doubtful))
-                again = self.deliver(5, BIG)
-                self.assertEqual(again.outcome, {"absent": None, "in_doubt": "in-doubt", "applied": "duplicate"}[state])
-                if doubtful:  # the person looks at the target
-                    self.assertEqual(self.proxy.resolve(doubtful[0], applied > 0)[0], 200)
-                    self.assertEqual(self.deliver(5, BIG).status, 200)
-                for offset in range(7):
-                    self.assertEqual(self.deliver(offset, BIG if offset == 5 else "").status, 200)
-                self.check([])
-                self.assertEqual(self.applied(5), 1)
-                self.proxy.kill()
+    def die_and_recover(self, point, applied, state):
+        self.serve()
+        for offset in range(5):
+            self.deliver(offset)
+        self.die_at(point, 5)
+        doubtful = [key("orders", 0, 5)] if state == "in_doubt" else []
+        self.assertEqual((self.applied(5), self.state(5), self.doubts()), (applied, state, doubtful))
+        again = self.deliver(5, BIG)
+        self.assertEqual(again.outcome, {"absent": None, "in_doubt": "in-doubt", "applied": "duplicate"}[state])
+        if doubtful:  # the person looks at the target
+            self.assertEqual(self.proxy.resolve(doubtful[0], applied > 0)[0], 200)
+            self.assertEqual(self.deliver(5, BIG).status, 200)
+        for offset in range(7):
+            self.assertEqual(self.deliver(offset, BIG if offset == 5 else "").status, 200)
+        self.check([])
+        self.assertEqual(self.applied(5), 1)
 
     def test_F_02_F_04_the_policy_retry_sends_again_what_a_kill_left_in_doubt(self):
         self.allowed_twice = [key("orders", 0, 5)]
@@ -128,6 +122,14 @@ class Test(harness.Scenario):
         for record_key in list(self.produced):
             self.assertEqual(self.deliver(int(record_key.rpartition("/")[2]), "x" * 70000).status, 200)
         self.check([])
+
+
+def one_test(point, applied, state):
+    return lambda self: self.die_and_recover(point, applied, state)
+
+
+for point_, row_, applied_, state_ in POINTS:
+    setattr(Test, "test_%s_killed_%s_it_is_%s" % (row_.replace(" ", "_").replace("-", "_"), point_, state_), one_test(point_, applied_, state_))
 
 
 class Control(unittest.TestCase):

@@ -54,6 +54,7 @@ class Test(harness.Scenario):
         self.assertEqual(self.send(1, other=1).status, 503)      # conflict
         self.proxy.post("/in", b"no coordinates")                # unkeyed
         self.target.refuse()
+        self.target.drop()
         self.send(4, "other")                                    # not sent
         for part, count in (("applied", 1), ("duplicate", 1), ("rejected", 1), ("entered_in_doubt", 1), ("busy", 1),
                             ("conflict", 1), ("unkeyed", 1), ("not_sent", 1)):
