@@ -44,7 +44,7 @@ wait_until() {
 
 target=SINKONCE_TARGET=http://127.0.0.1:9
 mkdir "$work/data"
-data=SINKONCE_DATA_DIR=$work/data
+data="SINKONCE_DATA_DIR=$work/data SINKONCE_LEDGER_MAX=64MiB" # so small that no disk is too full for it
 
 name="help names the commands and every setting"
 run -- --help
@@ -129,6 +129,22 @@ want_code 69; want err '127.0.0.1 port 9 cannot be reached'
 run "$target" "$data" SINKONCE_TARGET_PROXY=http://127.0.0.1:9 -- check --connect
 want_code 69; want err 'the proxy 127.0.0.1 port 9'
 
+python3 - "$work/port" <<'PY' &
+import os, socket, sys, time
+server = socket.create_server(("127.0.0.1", 0))
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(server.getsockname()[1]))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(60)
+PY
+pids="$pids $!"
+wait_until test -s "$work/port"
+port=$(cat "$work/port")
+run SINKONCE_TARGET=http://127.0.0.1:"$port" "$data" -- check --connect
+want_code 0; want out "^target: 127.0.0.1 port $port accepts connections$"; want_nothing err
+run "$target" "$data" SINKONCE_TARGET_PROXY=http://127.0.0.1:"$port" -- check --connect
+want_code 0; want out "^proxy: 127.0.0.1 port $port accepts connections$"
+
 name="health says that nobody is there, with or without a target"
 run SINKONCE_ADMIN_LISTEN=127.0.0.1:9 -- health
 want_code 1; want_nothing out; want err 'cannot be asked'
@@ -165,7 +181,8 @@ done
 
 listen=SINKONCE_LISTEN=unix:$work/l.sock
 admin=SINKONCE_ADMIN_LISTEN=unix:$work/a.sock
-env -i "$target" "$data" "$listen" "$admin" "$program" 2>"$work/log" &
+# shellcheck disable=SC2086
+env -i "$target" $data "$listen" "$admin" "$program" 2>"$work/log" &
 server=$!
 pids="$pids $server"
 
