@@ -78,7 +78,8 @@ static void addresses_add(char addresses[RESOLVER_ADDRESSES_BYTES_MAX], const st
 /* The only call that may wait, without the lock.  ANSWER's host is not touched. */
 static void look_up(const char *host, struct entry *answer)
 {
-    struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
+    /* Without AI_ADDRCONFIG: a container may have loopback only, and libcurl passes over what it cannot reach. */
+    struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
     struct addrinfo *found = NULL;
     int rc = getaddrinfo(host, NULL, &hints, &found);
     answer->addresses[0] = '\0';

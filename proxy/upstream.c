@@ -101,11 +101,13 @@ static void fail_unsent(struct upstream *upstream, struct flight *flight, enum a
     flight_end_later(upstream, flight);
 }
 
-/* done() may send the next flight: the list is taken one by one. */
+/* What ends while this runs, because done() sent the next flight, waits for another turn. */
 static void deliver(struct upstream *upstream)
 {
+    struct flight_list ended = upstream->ended;
     struct flight *flight;
-    while ((flight = list_take(&upstream->ended)) != NULL)
+    upstream->ended = (struct flight_list){ NULL, NULL };
+    while ((flight = list_take(&ended)) != NULL)
         flight->done(flight);
 }
 
@@ -178,7 +180,8 @@ static void expiry_arm(struct upstream *upstream, uint64_t now_ns)
     uint64_t end_ns = upstream->queue.first->queued_ns + upstream->settings->connect_timeout_ms * NS_PER_MS;
     uint64_t left_us = end_ns > now_ns ? (end_ns - now_ns) / 1000 + 1 : 0;
     struct timeval left = { (time_t)(left_us / 1000000), (suseconds_t)(left_us % 1000000) };
-    (void)event_add(&upstream->expiry, &left);
+    if (event_add(&upstream->expiry, &left) != 0)
+        event_active(&upstream->expiry, EV_TIMEOUT, 0); /* no memory: too early is better than never */
 }
 
 void upstream_pump(struct upstream *upstream)

@@ -4,7 +4,7 @@
  *     upstream_send(flight) --> queue (own in-flight limit) --> prereq guard --> target
  *                           <-- flight->done() in a later turn of the loop, exactly once
  *
- * The only file pair that names libcurl.  It decides nothing: outcome.h classifies what was seen.
+ * No file but upstream*.c names libcurl.  They decide nothing: outcome.h classifies what was seen.
  * Threads: [loop] throughout, but for upstream_global_init().
  */
 #ifndef SINKONCE_UPSTREAM_H
@@ -68,7 +68,7 @@ void upstream_global_init(void); /* [main] once, before threads */
 /* RESOLVER is shared by all loops and outlives them. */
 MUST_CHECK struct upstream *upstream_new(struct event_base *base, const struct settings *settings,
                                          struct resolver *resolver, unsigned connections_max);
-/* Ends what is still running: no done() is called any more. */
+/* Ends what is still running: no done() is called any more.  Not from inside a done(). */
 void upstream_free(struct upstream *upstream);
 void upstream_send(struct upstream *upstream, struct flight *flight);
 void flight_deinit(struct flight *flight);

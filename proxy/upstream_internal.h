@@ -50,6 +50,7 @@ struct name {
     char addresses[RESOLVER_ADDRESSES_BYTES_MAX];
     char entry_text[RESOLVER_ADDRESSES_BYTES_MAX + 300];
     struct curl_slist entry;  /* for CURLOPT_RESOLVE; its text is entry_text */
+    unsigned generation;      /* counts changes of the addresses */
     bool is_loaded;           /* libcurl's cache has the present addresses */
     struct name_query *query; /* owned, or the resolver's when the upstream goes first */
     struct event wake;
@@ -69,6 +70,7 @@ struct transfer {
     char method[16]; /* as last set; "" when it has to be set again */
     size_t part_index, part_offset, body_bytes_given;
     int local_port;           /* of the connection, from the prereq on */
+    unsigned name_generation; /* of the addresses when it started */
     bool is_connection_new;   /* a socket was opened for it */
     bool is_connection_stale; /* the guard did not trust the used connection */
     /* response */

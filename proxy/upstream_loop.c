@@ -34,20 +34,20 @@ static void on_timer_cb(evutil_socket_t fd, short what, void *context)
     drive(context, CURL_SOCKET_TIMEOUT, 0);
 }
 
+/* Adding comes before taking away: the kernel then sees one change and not a removal with an addition.  An add that
+ * fails (no memory) leaves the transfer to its deadline: an unknown outcome, never a wrong one. */
 static void watch_set(struct watch *watch, bool is_reading, bool is_writing)
 {
-    /* Adding comes before taking away: the kernel then sees one change and not a removal with an addition.  An add
-     * that fails (no memory) leaves the transfer to its deadline: an unknown outcome, never a wrong one. */
     if (is_reading && !watch->is_reading)
-        (void)event_add(&watch->reading, NULL);
+        watch->is_reading = event_add(&watch->reading, NULL) == 0;
     if (is_writing && !watch->is_writing)
-        (void)event_add(&watch->writing, NULL);
+        watch->is_writing = event_add(&watch->writing, NULL) == 0;
     if (!is_reading && watch->is_reading)
         (void)event_del(&watch->reading);
     if (!is_writing && watch->is_writing)
         (void)event_del(&watch->writing);
-    watch->is_reading = is_reading;
-    watch->is_writing = is_writing;
+    watch->is_reading = watch->is_reading && is_reading;
+    watch->is_writing = watch->is_writing && is_writing;
 }
 
 static struct watch *watch_get(struct upstream *upstream, curl_socket_t fd)
@@ -99,7 +99,8 @@ static int timer_changed_cb(CURLM *multi, long timeout_ms, void *context)
     }
     /* 0 is the next turn of the loop, never a call from in here. */
     struct timeval delay = { timeout_ms / 1000, (timeout_ms % 1000) * 1000 };
-    (void)event_add(&upstream->timer, &delay);
+    if (event_add(&upstream->timer, &delay) != 0)
+        event_active(&upstream->timer, EV_TIMEOUT, 0); /* no memory: too early is better than never */
     return 0;
 }
 

@@ -54,6 +54,7 @@ static void name_take_answer(struct name *name)
                    name->addresses);
     name->entry = (struct curl_slist){ .data = name->entry_text };
     name->is_loaded = false;
+    name->generation++;
 }
 
 static void name_ask(struct upstream *upstream, uint64_t now_ns)

@@ -108,7 +108,9 @@ static curl_socket_t open_socket_cb(void *context, curlsocktype purpose, struct 
     struct transfer *transfer = context;
     (void)purpose;
     transfer->is_connection_new = true;
-    transfer->upstream->name.is_loaded = true; /* it got past the look-up: the cache has our addresses */
+    struct name *name = &transfer->upstream->name;
+    if (transfer->name_generation == name->generation)
+        name->is_loaded = true; /* it got past the look-up: the cache has these addresses */
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -357,6 +359,7 @@ bool transfer_fill(struct transfer *transfer)
     struct pen pen = { .at = transfer->text };
     transfer->part_index = transfer->part_offset = transfer->body_bytes_given = 0;
     transfer->local_port = 0;
+    transfer->name_generation = upstream->name.generation;
     transfer->is_connection_new = false;
     transfer->head_bytes = transfer->head_room = transfer->answer_room = 0;
     transfer->is_too_large = transfer->is_out_of_memory = false;

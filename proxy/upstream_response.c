@@ -26,6 +26,22 @@ static bool grow(char **bytes, size_t *room, size_t wanted)
     return true;
 }
 
+/* How long the connection may be kept after this answer. */
+static void note_idle_limit(struct transfer *transfer)
+{
+    static const char old[] = "HTTP/1.0";
+    const struct flight *flight = transfer->flight;
+    const struct http1_response *response = &flight->response;
+    const struct http1_field *keep_alive =
+        http1_field_find(response->fields, response->field_count, "keep-alive");
+    if (keep_alive != NULL)
+        transfer->idle_limit_ms = idle_limit_ms(transfer->upstream->settings->target_idle_ms,
+                                                idle_timeout_seconds(keep_alive->value));
+    /* On such a connection libcurl would send the next request as HTTP/1.0 too. */
+    if (strncmp(flight->head_bytes, old, sizeof old - 1) == 0)
+        transfer->idle_limit_ms = 0;
+}
+
 /* A head is whole.  False: it cannot be trusted, and the connection must end. */
 static bool head_is_good(struct transfer *transfer)
 {
@@ -46,11 +62,7 @@ static bool head_is_good(struct transfer *transfer)
     flight->attempt.is_upgrade = response->status == 101;
     if (flight->attempt.is_upgrade)
         return false; /* libcurl 7.88 would wait for another head until the deadline */
-    const struct http1_field *keep_alive =
-        http1_field_find(response->fields, response->field_count, "keep-alive");
-    if (keep_alive != NULL)
-        transfer->idle_limit_ms = idle_limit_ms(transfer->upstream->settings->target_idle_ms,
-                                                idle_timeout_seconds(keep_alive->value));
+    note_idle_limit(transfer);
     return true;
 }
 

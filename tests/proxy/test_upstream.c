@@ -263,6 +263,72 @@ static void test_c22_descriptor_numbers_that_come_back_wake_the_right_flight(voi
     target_stop(&target);
 }
 
+/* ---- C-21: no memory in the loop's library ---- */
+
+static bool has_no_memory;
+
+static void *failing_malloc(size_t byte_count)
+{
+    return has_no_memory ? NULL : malloc(byte_count);
+}
+
+static void *failing_realloc(void *bytes, size_t byte_count)
+{
+    return has_no_memory ? NULL : realloc(bytes, byte_count);
+}
+
+static void slow_script(struct target *target, int fd, unsigned index)
+{
+    struct target_request request;
+    (void)index;
+    while (target_read(target, fd, &request)) {
+        usleep(300000);
+        target_write(fd, TARGET_OK);
+    }
+}
+
+static void test_c21_a_flight_that_no_event_can_serve_ends_alone(void **state)
+{
+    struct target target;
+    struct bed bed;
+    struct trip first, starved[8], last;
+    int fillers[200];
+    (void)state;
+    target_start(&target, slow_script, NULL);
+    bed_init(&bed, "127.0.0.1", target.port);
+    bed.settings.connect_timeout_ms = bed.settings.target_timeout_ms = 1000;
+    bed_start(&bed, 10);
+    trip_init(&first, &bed, "POST", "/write", "1", 1);
+    trip_send(&first);
+    while (first.flight.sent_ns == 0)
+        (void)event_base_loop(bed.base, EVLOOP_ONCE);
+    /* Numbers that the loop has no place for yet, so that it must ask for memory. */
+    for (size_t i = 0; i < 200; i++)
+        fillers[i] = dup(STDIN_FILENO);
+    has_no_memory = true;
+    for (size_t i = 0; i < 8; i++) {
+        trip_init(&starved[i], &bed, "POST", "/write", "2", 1);
+        trip_send(&starved[i]);
+    }
+    trip_wait(&first);
+    assert_string_equal(class_name(first.flight.attempt_class), "known");
+    for (size_t i = 0; i < 8; i++) {
+        trip_wait(&starved[i]);
+        assert_int_equal(starved[i].flight.attempt_class == ATTEMPT_NOT_SENT, starved[i].flight.sent_ns == 0);
+        assert_true(starved[i].flight.attempt_class != ATTEMPT_KNOWN || target.whole_count > 1);
+        flight_deinit(&starved[i].flight);
+    }
+    has_no_memory = false;
+    trip_run(&last, &bed, "POST", "/write", "3");
+    assert_string_equal(class_name(last.flight.attempt_class), "known");
+    flight_deinit(&first.flight);
+    flight_deinit(&last.flight);
+    for (size_t i = 0; i < 200; i++)
+        (void)close(fillers[i]);
+    bed_stop(&bed);
+    target_stop(&target);
+}
+
 static void silent_script(struct target *target, int fd, unsigned index)
 {
     struct target_request request;
@@ -493,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_c07_a_flight_stopped_before_its_send_reaches_nobody),
         cmocka_unit_test(test_c08_c37_a_417_is_an_answer_and_no_expectation_is_ever_sent),
         cmocka_unit_test(test_c20_done_may_send_the_next_and_is_never_called_from_inside),
+        cmocka_unit_test(test_c21_a_flight_that_no_event_can_serve_ends_alone),
         cmocka_unit_test(test_c22_descriptor_numbers_that_come_back_wake_the_right_flight),
         cmocka_unit_test(test_c23_a_full_in_flight_limit_ends_waiting_flights_unsent),
         cmocka_unit_test(test_c23_waiting_flights_are_sent_in_their_order),
@@ -503,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_without_reuse_the_target_is_told),
     };
     (void)signal(SIGPIPE, SIG_IGN);
+    event_set_mem_functions(failing_malloc, failing_realloc, free); /* before the loop's library is used */
     upstream_global_init();
     return cmocka_run_group_tests_name("upstream", tests, NULL, NULL);
 }

@@ -90,6 +90,7 @@ static void assert_known(const char *method, const char *answer, int status, con
             flight_deinit(&scene.trip.flight);
         }
         assert_int_equal(scene.target.connection_count, is_kept ? 1 : 2);
+        assert_false(target_has_seen(&scene.target, " HTTP/1.0\r\n"));
         scene_close(&scene);
     }
 }
@@ -251,6 +252,8 @@ static void test_answers_of_an_old_target_and_a_closing_one_are_whole(void **sta
 {
     (void)state;
     assert_known("POST", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok", false);
+    assert_known("POST", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok", 200,
+                 "ok", false);
     assert_known("POST", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", 200, "ok",
                  false);
 }
