@@ -152,6 +152,12 @@ class Cluster:
         wait_for(lambda: self._ask("GET", "/connectors")[0] == 200, "the worker's REST port", 90,
                  [self.log("worker.log")])
 
+    def revive_worker(self):
+        """Start the worker again where a broken scenario left it dead."""
+        if not self.worker.is_running():
+            self.start_worker()
+            self.wait_for_worker()
+
     def close(self):
         if self.worker:
             self.worker.kill()

@@ -6,8 +6,8 @@
         assert target.stats()["applied"] == 1
 
 Binaries: SINKONCE_BIN and TARGET_BIN, or the arguments.  Every process is started with the order to die with the
-thread that started it, and is ended by its pid, also when the test fails.  Nothing here waits for a length of time: wait_for() asks
-until a condition holds, and raises TimeoutError with the last logs when it does not.
+thread that started it, and is ended by its pid, also when the test fails.  Nothing here waits for a length of time:
+wait_for() asks until a condition holds, and raises TimeoutError with the last logs when it does not.
 """
 
 import atexit

@@ -135,8 +135,9 @@ class TargetTest(unittest.TestCase):
         self.assertEqual(self.target.stats()["applied"], 1)
         self.target.set(status=201, body="a&b=c d", chunked=1, pause=20)
         self.assertEqual((self.send()[0], self.send()[2]), (201, b"a&b=c d"))
-        self.target.set(raw="HTTP/1.1 299 Odd\r\nX: \x01\r\nContent-Length: 0\r\n\r\n", close=1)
-        self.assertEqual(answer_bytes(self.target.port, post(ONE))[0], b"HTTP/1.1 299 Odd\r\nX: \x01\r\nContent-Length: 0\r\n\r\n")
+        raw = "HTTP/1.1 299 Odd\r\nX: \x01\r\nContent-Length: 0\r\n\r\n"
+        self.target.set(raw=raw, close=1)
+        self.assertEqual(answer_bytes(self.target.port, post(ONE))[0], raw.encode())
 
     def test_rules_choose_by_number_key_and_chance(self):
         self.target.set(status=500, every=3)

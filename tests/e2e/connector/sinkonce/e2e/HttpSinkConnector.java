@@ -7,7 +7,10 @@ import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.connect.connector.Task;
 import org.apache.kafka.connect.sink.SinkConnector;
 
-/** A small HTTP sink: one record, one request. */
+/**
+ * A small HTTP sink that sends one record per request, in the two forms that HTTP sinks commonly send: the JSON value
+ * with its coordinates inside, or the coordinates in headers.
+ */
 public class HttpSinkConnector extends SinkConnector {
     static final ConfigDef CONFIG = new ConfigDef()
             .define("http.url", ConfigDef.Type.STRING, ConfigDef.Importance.HIGH, "where each record is posted to")
@@ -19,7 +22,7 @@ public class HttpSinkConnector extends SinkConnector {
                     ConfigDef.Importance.MEDIUM,
                     "body: the value as JSON, with an offer of h2c; headers: the coordinates as x-kafka-* headers too")
             .define("ack.log", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW,
-                    "file that takes a line for each record whose answer says success");
+                    "file that takes key and hash of each record whose answer says success");
 
     private Map<String, String> settings;
 

@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Map;
+import java.util.zip.CRC32;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.errors.RetriableException;
@@ -47,10 +48,11 @@ public class HttpSinkTask extends SinkTask {
     public void put(Collection<SinkRecord> records) {
         for (SinkRecord record : records) {
             try {
-                int status = client.send(request(record), HttpResponse.BodyHandlers.discarding()).statusCode();
+                byte[] body = json.writeValueAsBytes(record.value());
+                int status = client.send(request(record, body), HttpResponse.BodyHandlers.discarding()).statusCode();
                 if (status >= 400)
                     throw new IOException("status " + status);
-                acknowledged.write((key(record) + "\n").getBytes(StandardCharsets.US_ASCII));
+                acknowledged.write((key(record) + "\t" + hash(body) + "\n").getBytes(StandardCharsets.US_ASCII));
             } catch (IOException e) {
                 context.timeout(config.getLong("retry.backoff.ms"));
                 throw new RetriableException(key(record) + ": " + e, e);
@@ -83,11 +85,18 @@ public class HttpSinkTask extends SinkTask {
         return record.originalTopic() + "/" + record.originalKafkaPartition() + "/" + record.originalKafkaOffset();
     }
 
-    private HttpRequest request(SinkRecord record) throws IOException {
+    /* As in the journal of the counting target. */
+    private static String hash(byte[] body) {
+        CRC32 crc = new CRC32();
+        crc.update(body);
+        return String.format("%08x-%d", crc.getValue(), body.length);
+    }
+
+    private HttpRequest request(SinkRecord record, byte[] body) {
         HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(config.getString("http.url")))
                 .timeout(Duration.ofMillis(config.getInt("http.timeout.ms")))
                 .header("Content-Type", "application/json")
-                .POST(HttpRequest.BodyPublishers.ofByteArray(json.writeValueAsBytes(record.value())));
+                .POST(HttpRequest.BodyPublishers.ofByteArray(body));
         if (isHeaderForm())
             builder.header("x-kafka-topic", record.originalTopic())
                     .header("x-kafka-partition", Integer.toString(record.originalKafkaPartition()))
