@@ -87,6 +87,8 @@ static void assert_known(const char *method, const char *answer, int status, con
             assert_int_equal(scene.trip.flight.error, ATTEMPT_ERROR_NONE);
             assert_body(&scene.trip.flight, body);
             assert_field(&scene.trip.flight, "set-cookie", NULL);
+            for (size_t f = 0; f < scene.trip.flight.response.field_count; f++)
+                assert_true(http1_token_is_valid(scene.trip.flight.response.fields[f].name));
             flight_deinit(&scene.trip.flight);
         }
         assert_int_equal(scene.target.connection_count, is_kept ? 1 : 2);
@@ -100,7 +102,11 @@ static void assert_known(const char *method, const char *answer, int status, con
 static void test_c50_r16_trailers_are_dropped(void **state)
 {
     (void)state;
-    assert_known("POST", CHUNKED "3\r\nabc\r\n0\r\nSet-Cookie: a=b\r\nX: y\r\n\r\n", 200, "abc", true);
+    /* Larger than what is there for the head: to keep it would move what the head's slices point to. */
+    char answer[1200];
+    (void)snprintf(answer, sizeof answer, CHUNKED "3\r\nabc\r\n0\r\nSet-Cookie: a=b\r\nX: %01000d\r\n\r\n",
+                   0);
+    assert_known("POST", answer, 200, "abc", true);
     assert_known("POST", CHUNKED "0\r\nSet-Cookie: a=b\r\nHTTP/1.1 500 No: x\r\n\r\n", 200, "", true);
 }
 
