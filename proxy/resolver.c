@@ -6,6 +6,7 @@
  * The thread is detached and holds its own reference: a silent server keeps it, but nobody else, waiting.  Hosts are
  * few (the target, or its proxy), so entries are a plain list and live as long as the state.
  */
+#include "resolver.h"
 #include <assert.h>
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include "clock.h"
-#include "resolver.h"
 
 enum { NEGATIVE_TTL_MS = 1000 };
 

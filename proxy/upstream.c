@@ -7,6 +7,7 @@
  * The queue is ours: libcurl's own lets a time-out fire late and counts waiting as transfer time.  Its limit on
  * connections is therefore never reached.
  */
+#include "upstream.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
  * upstream_idle.c - a small set-associative table; the oldest entry of a set makes room.
  */
+#include "upstream_idle.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <strings.h>
 #include "clock.h"
-#include "upstream_idle.h"
 
 bool idle_table_init(struct idle_table *table, unsigned connections_max)
 {

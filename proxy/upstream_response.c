@@ -289,6 +289,6 @@ void flight_fail_unsent(struct flight *flight, enum attempt_error error, const c
 {
     flight->attempt_class = ATTEMPT_NOT_SENT;
     flight->error = error;
-    (void)snprintf(flight->detail, sizeof flight->detail, "%s", detail);
+    (void)snprintf(flight->detail, sizeof flight->detail, "%.*s", (int)sizeof flight->detail - 1, detail);
     error_count(error);
 }
