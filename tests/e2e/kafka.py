@@ -33,7 +33,7 @@ def _run(command, what, problem):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "error" in line.lower()]
-        raise problem("%s: %s" % (what, (lines or ["exit code %d" % done.returncode])[0]))
+        raise problem("%s: %.160s" % (what, (lines or ["exit code %d" % done.returncode])[0]))
 
 
 def prepare(work):
@@ -47,7 +47,7 @@ def prepare(work):
     if not os.path.exists(jars):
         coming = jars + ".coming"
         shutil.rmtree(coming, ignore_errors=True)
-        _run(["mvn", "-B", "-q", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime",
+        _run(["mvn", "-B", "-q", "-Dstyle.color=never", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime",
               "-DoutputDirectory=" + coming], "Maven could not bring the jars", Missing)
         os.rename(coming, jars)
     return _compile(work, os.path.join(jars, "*"))

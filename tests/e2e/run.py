@@ -365,16 +365,15 @@ def print_table(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--bin", help="the sinkonce program; default: SINKONCE_BIN")
-    parser.add_argument("--target", help="the counting target; default: TARGET_BIN")
+    parser.add_argument("--bin", default=os.environ.get("SINKONCE_BIN"), help="sinkonce; default: SINKONCE_BIN")
+    parser.add_argument("--target", default=os.environ.get("TARGET_BIN"), help="the target; default: TARGET_BIN")
     parser.add_argument("--work", default=os.path.join(os.getcwd(), "e2e-work"), help="jars, classes and logs")
     parser.add_argument("--scenario", default="a,b,c,d,e,f")
     parser.add_argument("--control-only", action="store_true", help="the runs without sinkonce alone")
     arguments = parser.parse_args()
-    if arguments.bin:
-        os.environ["SINKONCE_BIN"] = arguments.bin
-    if arguments.target:
-        os.environ["TARGET_BIN"] = arguments.target
+    if not (arguments.target and (arguments.bin or arguments.control_only)):
+        parser.error("--bin and --target, or SINKONCE_BIN and TARGET_BIN, are needed")
+    os.environ.update(SINKONCE_BIN=arguments.bin or "", TARGET_BIN=arguments.target)
     arguments.work = os.path.abspath(arguments.work)
     logs = os.path.join(arguments.work, "logs")
     shutil.rmtree(logs, ignore_errors=True)
