@@ -276,9 +276,11 @@ struct store_figures {
     uint64_t used_bytes, max_bytes, created_ms;
     uint64_t commit_count, commit_record_count, error_count;
     uint64_t in_doubt_records, in_doubt_oldest_ms; /* oldest: Unix time, 0: none */
-    uint64_t doubts_by_cause[DOUBT_COUNT];
+    uint64_t doubts_by_cause[DOUBT_COUNT];         /* those of now */
+    uint64_t entered_by_cause[DOUBT_COUNT];        /* since the start, those that the recovery found included */
     uint64_t resolved_applied, resolved_not_applied, resolved_retry, resolved_assumed;
     uint64_t conflict_count, first_sight_count, below_window_count, interval_count;
+    uint64_t conflict_open_count; /* that wait for a decision now; conflict_count: noticed since the start */
     uint64_t commit_seconds_sum_ns;
     uint64_t boot_count;
     bool is_full, is_failing;

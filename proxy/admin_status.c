@@ -51,10 +51,10 @@ static void warn_of_records(json_t *warnings, const struct store_figures *figure
              " seconds: look at the target, then resolve "
              "them with POST /in-doubt.",
              figures->in_doubt_records, (now_ms - figures->in_doubt_oldest_ms) / MS_PER_S);
-    if (figures->conflict_count > 0)
+    if (figures->conflict_open_count > 0)
         warn(warnings,
              "%" PRIu64 " conflicts wait for a decision, and their partitions with them: see GET /conflicts.",
-             figures->conflict_count);
+             figures->conflict_open_count);
 }
 
 static bool is_loopback(const struct listen_address *address)
@@ -121,7 +121,8 @@ static json_t *records_json(const struct store_figures *figures)
         "conflict", counter_json(COUNTER_RECORDS_CONFLICT), "unkeyed", counter_json(COUNTER_RECORDS_UNKEYED),
         "entered_in_doubt", counter_json(COUNTER_RECORDS_IN_DOUBT), "in_doubt_now",
         (json_int_t)figures->in_doubt_records, "in_doubt_oldest",
-        admin_time_json(figures->in_doubt_oldest_ms), "conflicts_open", (json_int_t)figures->conflict_count);
+        admin_time_json(figures->in_doubt_oldest_ms), "conflicts_open",
+        (json_int_t)figures->conflict_open_count);
 }
 
 void admin_on_status(struct admin_call *call)

@@ -186,7 +186,7 @@ static void doubts_write(FILE *out, const struct store_figures *figures)
     head_write(out, "in_doubt_total", "counter", "Records that became in doubt, by cause.");
     for (enum doubt_cause cause = 0; cause < DOUBT_COUNT; cause++)
         fprintf(out, "sinkonce_in_doubt_total{cause=\"%s\"} %" PRIu64 "\n", doubt_cause_name(cause),
-                figures->doubts_by_cause[cause]);
+                figures->entered_by_cause[cause]);
     head_write(out, "in_doubt_resolved_total", "counter", "Records that left doubt, by what decided.");
     fprintf(out,
             "sinkonce_in_doubt_resolved_total{resolution=\"applied\"} %" PRIu64 "\n"
@@ -195,7 +195,9 @@ static void doubts_write(FILE *out, const struct store_figures *figures)
             "sinkonce_in_doubt_resolved_total{resolution=\"assume-applied\"} %" PRIu64 "\n",
             figures->resolved_applied, figures->resolved_not_applied, figures->resolved_retry,
             figures->resolved_assumed);
-    value_write(out, "conflicts", "gauge", "Partitions or records that wait for a decision about identity.",
+    value_write(out, "conflicts", "gauge", "Partitions that wait for a decision about identity.",
+                figures->conflict_open_count);
+    value_write(out, "conflicts_total", "counter", "Contradictions of identity that were noticed.",
                 figures->conflict_count);
     value_write(out, "first_sight_total", "counter", "Partitions first seen at an offset above 0.",
                 figures->first_sight_count);

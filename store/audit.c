@@ -52,6 +52,7 @@ void audit_conflict(struct machine *machine, struct partition *partition, int64_
     partition->conflict = row;
     partition->row.conflict_id = row->id;
     machine->figures.conflict_count++;
+    machine->figures.conflict_open_count++;
     partitions_touch(machine, partition);
     char detail[96];
     snprintf(detail, sizeof detail, "another record at these coordinates: mark %08x is kept, %08x came",
@@ -67,6 +68,7 @@ void audit_close_conflict(struct machine *machine, struct partition *partition)
     free(partition->conflict);
     partition->conflict = NULL;
     partition->row.conflict_id = 0;
+    machine->figures.conflict_open_count--;
     partitions_touch(machine, partition);
 }
 
@@ -80,9 +82,11 @@ static bool load_conflict(struct machine *machine, uint64_t id, struct slice val
     if (partition == NULL || partition->row.pid != pid || partition->row.conflict_id != id)
         return false;
     partition->conflict = malloc(sizeof row);
-    if (partition->conflict != NULL)
-        *partition->conflict = row;
-    return partition->conflict != NULL;
+    if (partition->conflict == NULL)
+        return false;
+    *partition->conflict = row;
+    machine->figures.conflict_open_count++;
+    return true;
 }
 
 void audit_load_conflicts(struct machine *machine)

@@ -97,10 +97,12 @@ static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_
     to->in_doubt_records = from.in_doubt_records;
     to->in_doubt_oldest_ms = from.in_doubt_oldest_ms;
     memcpy(to->doubts_by_cause, from.doubts_by_cause, sizeof to->doubts_by_cause);
+    memcpy(to->entered_by_cause, from.entered_by_cause, sizeof to->entered_by_cause);
     to->resolved_applied = from.resolved_applied;
     to->resolved_not_applied = from.resolved_not_applied;
     to->resolved_retry = from.resolved_retry;
     to->resolved_assumed = from.resolved_assumed;
+    to->conflict_open_count = from.conflict_open_count;
     to->conflict_count = from.conflict_count;
     to->first_sight_count = from.first_sight_count;
     to->below_window_count = from.below_window_count;

@@ -70,7 +70,8 @@ void machine_forget(struct machine *machine)
     assert(machine->doubts == NULL);
     machine->is_counters_dirty = false;
     machine->figures = machine->kept_figures;
-    machine->figures.in_doubt_records = 0; /* counted again from the rows */
+    machine->figures.in_doubt_records = 0; /* counted again from the rows, as is what follows */
+    machine->figures.conflict_open_count = 0;
     memset(machine->figures.doubts_by_cause, 0, sizeof machine->figures.doubts_by_cause);
 }
 

@@ -46,8 +46,9 @@ struct machine_time {
 
 struct machine_figures {
     uint64_t in_doubt_records, in_doubt_oldest_ms, doubts_by_cause[DOUBT_COUNT];
+    uint64_t entered_by_cause[DOUBT_COUNT];
     uint64_t resolved_applied, resolved_not_applied, resolved_retry, resolved_assumed;
-    uint64_t conflict_count, first_sight_count, below_window_count, interval_count;
+    uint64_t conflict_open_count, conflict_count, first_sight_count, below_window_count, interval_count;
     uint64_t changed_record_count; /* records claimed or settled since the start */
 };
 

@@ -249,6 +249,8 @@ void opens_doubt(struct machine *machine, struct open_range *range, enum doubt_c
     waiters_wake(machine, range);
     if (range->row.state == OPEN_IN_DOUBT)
         doubt_leave(machine, range);
+    else
+        machine->figures.entered_by_cause[cause] += opens_count(range);
     if (range->row.id == 0)
         range->row.id = machine->counters.next_doubt_id++;
     machine->is_counters_dirty = true;

@@ -420,6 +420,7 @@ static void test_A2_an_unknown_outcome_is_held_and_listed_with_what_is_known(voi
     store_figures_get(store, &figures);
     assert_int_equal(figures.in_doubt_records, 1);
     assert_int_equal(figures.doubts_by_cause[DOUBT_TIMEOUT], 1);
+    assert_int_equal(figures.entered_by_cause[DOUBT_TIMEOUT], 1);
 }
 
 static void test_a_held_doubt_lets_a_delivery_go_on_when_it_is_resolved(void **state)
@@ -587,6 +588,13 @@ static uint64_t conflict_id(void)
     return id;
 }
 
+static uint64_t conflict_open_count(void)
+{
+    struct store_figures figures;
+    store_figures_get(store, &figures);
+    return figures.conflict_open_count;
+}
+
 static void test_Z01_another_record_at_known_coordinates_is_a_conflict(void **state)
 {
     (void)state;
@@ -599,6 +607,7 @@ static void test_Z01_another_record_at_known_coordinates_is_a_conflict(void **st
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED), VERDICT_CONFLICT);
     assert_int_equal(desk_offer(&desk, "orders", 4, 0, 1, tuesday, OUTCOME_APPLIED), VERDICT_NEW);
     assert_int_not_equal(conflict_id(), 0);
+    assert_int_equal(conflict_open_count(), 1);
 }
 
 static void test_Z01_decided_as_the_same_record_the_new_mark_counts(void **state)
@@ -612,6 +621,7 @@ static void test_Z01_decided_as_the_same_record_the_new_mark_counts(void **state
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(conflict_id(), 0);
+    assert_int_equal(conflict_open_count(), 0);
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED), VERDICT_APPLIED);
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED), VERDICT_CONFLICT);
 }

@@ -342,7 +342,7 @@ static void test_status_warns_in_a_sentence_for_each_thing_to_do(void **state)
     stub_figures = (struct store_figures){ .created_ms = clock_unix_ms() - 1000,
                                            .is_full = true,
                                            .is_failing = true,
-                                           .conflict_count = 2,
+                                           .conflict_open_count = 2,
                                            .in_doubt_records = 4,
                                            .in_doubt_oldest_ms = clock_unix_ms() - 3600000 };
     get("/status");

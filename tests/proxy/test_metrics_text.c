@@ -78,7 +78,7 @@ static void test_figures_of_the_ledger_carry_the_published_names(void **state)
                                            .error_count = 2,
                                            .in_doubt_records = 3,
                                            .in_doubt_oldest_ms = 1700000001000,
-                                           .doubts_by_cause = { 9, 8, 7, 6, 5 },
+                                           .entered_by_cause = { 9, 8, 7, 6, 5 },
                                            .resolved_not_applied = 4,
                                            .below_window_count = 11,
                                            .first_sight_count = 12,

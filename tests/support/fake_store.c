@@ -196,6 +196,7 @@ static void open_conflict(struct store *store, const struct record *record, reco
                                                  .is_first_sight = is_first_sight };
     memcpy(partition->conflict.topic, partition->topic, sizeof partition->topic);
     store->figures.conflict_count++;
+    store->figures.conflict_open_count++;
 }
 
 static enum verdict judge_doubt(struct store *store, struct found *found)
@@ -380,6 +381,7 @@ static void become_doubt(struct store *store, struct fake_record *record, const 
              settlement->detail == NULL ? "" : settlement->detail);
     store->figures.in_doubt_records++;
     store->figures.doubts_by_cause[record->cause]++;
+    store->figures.entered_by_cause[record->cause]++;
 }
 
 static void settle_one(struct store *store, const struct settlement *settlement, size_t index)
@@ -597,6 +599,7 @@ static void do_decide(struct store *store, struct question *question)
     else if (record != NULL)
         record->mark = partition->conflict.seen;
     partition->conflict = (struct conflict_row){ 0 };
+    store->figures.conflict_open_count--;
     question->ret_count = 1;
 }
 
