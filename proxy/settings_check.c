@@ -108,24 +108,6 @@ static void check_composite(struct check *check)
               "SINKONCE_ID_FORMAT has no {topic}: SINKONCE_TOPIC must say where it is, as in const:orders");
 }
 
-static void check_coordinates(struct check *check)
-{
-    const struct settings *settings = check->settings;
-    const bool *is_wrong = check->origins->is_wrong;
-    if (is_wrong[ROW_TOPIC] || is_wrong[ROW_PARTITION] || is_wrong[ROW_OFFSET] || is_wrong[ROW_ID])
-        return;
-    const bool has_partition = settings->partition.count > 0, has_offset = settings->offset.count > 0;
-    if (has_partition && !has_offset)
-        WRONG(check, "SINKONCE_PARTITION needs SINKONCE_OFFSET too: one without the other names no record");
-    if (has_offset && !has_partition)
-        WRONG(check, "SINKONCE_OFFSET needs SINKONCE_PARTITION too: one without the other names no record");
-    if (has_partition && has_offset && settings->topic.count == 0)
-        WRONG(check,
-              "SINKONCE_PARTITION and SINKONCE_OFFSET need SINKONCE_TOPIC too; const:NAME gives a fixed one");
-    if (settings->topic.count > 0 && !has_partition && !has_offset && settings->id.count == 0)
-        WRONG(check, "SINKONCE_TOPIC needs SINKONCE_PARTITION and SINKONCE_OFFSET, or SINKONCE_ID, too");
-}
-
 static void check_readable(struct check *check, const char *name, const char *path)
 {
     if (is_set(path) && access(path, R_OK) != 0)
@@ -154,7 +136,6 @@ bool settings_check(const struct settings *settings, const struct settings_origi
     check_addresses(&check);
     check_own_target(&check, "SINKONCE_LISTEN", &settings->listen);
     check_own_target(&check, "SINKONCE_ADMIN_LISTEN", &settings->admin_listen);
-    check_coordinates(&check);
     check_composite(&check);
     check_statuses(&check);
     check_tls(&check);
