@@ -17,7 +17,7 @@
 #include "admin_query.h"
 
 /* An operator's requests are small; a filter with its reason has some hundred bytes. */
-enum { HEAD_BYTES_MAX = 16384, BODY_BYTES_MAX = 65536 };
+enum { HEAD_BYTES_MAX = 16384, BODY_BYTES_MAX = 65536, ALLOWED_BYTES_MAX = 32 };
 enum { HEAD_TIMEOUT_MS = 10000, BODY_TIMEOUT_MS = 30000, IDLE_TIMEOUT_MS = 60000, WRITE_TIMEOUT_MS = 30000 };
 
 static const struct admin_route routes[] = {
@@ -84,9 +84,23 @@ void admin_answer_text(struct admin_call *call, int status, const char *content_
         answer(call, status, content_type, text, true, NULL);
 }
 
-static void answer_json(struct admin_call *call, int status, json_t *json, const struct http1_field *field)
+/* One line, with its end: whoever asks from a terminal sees the prompt on the next one. */
+static char *json_line(const json_t *json)
 {
     char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+    size_t bytes = text == NULL ? 0 : strlen(text);
+    char *line = text == NULL ? NULL : realloc(text, bytes + 2);
+    if (line == NULL) {
+        free(text);
+        return NULL;
+    }
+    memcpy(line + bytes, "\n", 2);
+    return line;
+}
+
+static void answer_json(struct admin_call *call, int status, json_t *json, const struct http1_field *field)
+{
+    char *text = json_line(json);
     json_decref(json);
     if (text == NULL)
         answer_no_memory(call);
@@ -138,7 +152,7 @@ json_t *admin_text_json(const char *text)
     if (json != NULL)
         return json;
     for (; text[bytes] != '\0' && bytes < sizeof plain - 1; bytes++)
-        plain[bytes] = (unsigned char)text[bytes] >= 0x80 ? '?' : text[bytes];
+        plain[bytes] = (char)((unsigned char)text[bytes] >= 0x80 ? '?' : text[bytes]);
     plain[bytes] = '\0';
     return json_string(plain);
 }
@@ -207,7 +221,7 @@ static bool method_matches(const struct admin_route *route, enum http1_method me
 
 /* NULL: there is none; RET_ALLOWED says which methods the path has, "" when it is no path of ours. */
 static const struct admin_route *route_find(const struct http1_head *head, uint64_t *ret_id,
-                                            char ret_allowed[32])
+                                            char ret_allowed[ALLOWED_BYTES_MAX])
 {
     ret_allowed[0] = '\0';
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
@@ -215,9 +229,9 @@ static const struct admin_route *route_find(const struct http1_head *head, uint6
             continue;
         if (method_matches(&routes[i], head->method))
             return &routes[i];
-        if (ret_allowed[0] != '\0')
-            strcat(ret_allowed, ", ");
-        strcat(ret_allowed, routes[i].method == HTTP1_GET ? "GET, HEAD" : "POST");
+        size_t used = strlen(ret_allowed);
+        snprintf(ret_allowed + used, ALLOWED_BYTES_MAX - used, "%s%s", used == 0 ? "" : ", ",
+                 routes[i].method == HTTP1_GET ? "GET, HEAD" : "POST");
     }
     return NULL;
 }
@@ -253,7 +267,7 @@ static bool gate_pass(struct admin_call *call)
 
 static void call_run(struct admin_call *call)
 {
-    char allowed[32];
+    char allowed[ALLOWED_BYTES_MAX];
     struct http1_field field = { .name = slice_of_text("Allow") };
     const struct http1_head *head = &call->request->head;
     const struct admin_route *route = route_find(head, &call->id, allowed);

@@ -51,7 +51,7 @@ static bool value_decode(struct slice value, char out[VALUE_BYTES_MAX], struct s
 {
     size_t count = 0;
     for (size_t i = 0; i < value.byte_count; i++) {
-        char c = value.at[i] == '+' ? ' ' : value.at[i];
+        char c = (char)(value.at[i] == '+' ? ' ' : value.at[i]);
         if (c == '%') {
             int high = i + 2 < value.byte_count ? hex_digit(value.at[i + 1]) : -1;
             int low = high < 0 ? -1 : hex_digit(value.at[i + 2]);

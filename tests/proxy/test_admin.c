@@ -457,7 +457,7 @@ static void test_the_last_page_has_no_next(void **state)
     assert_int_equal(stub_question->row_count_max, 100);
     answer(STORE_OK, QUESTION_OK);
     assert_status(200);
-    assert_string_equal(conn.body, "{\"in_doubt\":[],\"total\":0,\"next\":null}");
+    assert_string_equal(conn.body, "{\"in_doubt\":[],\"total\":0,\"next\":null}\n");
 }
 
 static void test_a_record_is_looked_up_by_its_coordinates(void **state)
@@ -506,7 +506,7 @@ static void test_partitions_conflicts_and_events_are_listed(void **state)
     get("/events?after=6");
     answer(STORE_OK, QUESTION_OK);
     assert_status(200);
-    assert_string_equal(conn.body, "{\"events\":[],\"total\":0,\"next\":\"6\"}");
+    assert_string_equal(conn.body, "{\"events\":[],\"total\":0,\"next\":\"6\"}\n");
 }
 
 static void test_parameters_are_checked_and_named(void **state)
@@ -596,7 +596,7 @@ static void test_one_doubt_is_resolved_with_who_and_why(void **state)
     stub_question->ret_count = 2;
     answer(STORE_OK, QUESTION_OK);
     assert_status(200);
-    assert_string_equal(conn.body, "{\"resolution\":\"applied\",\"records\":2}");
+    assert_string_equal(conn.body, "{\"resolution\":\"applied\",\"records\":2}\n");
     assert_string_equal(log_events, "admin.change ");
 }
 
