@@ -143,7 +143,7 @@ void store_port_deliver(struct store_port *port)
 static void post(struct store_port *port, struct posting *posting, enum posting_kind kind)
 {
     posting->port = port;
-    posting->kind = kind;
+    posting->kind = (int)kind;
     posting->status = STORE_OK;
     port->posted_count++;
     ledger_post(port->store->ledger, posting);
