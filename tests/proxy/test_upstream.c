@@ -488,6 +488,63 @@ static void test_upstream_may_end_with_flights_running_and_waiting(void **state)
     target_stop(&target);
 }
 
+/* ---- many at once against a target that leaves at random ---- */
+
+enum { STORM_FLIGHTS = 400 };
+static atomic_uint storm_seen[STORM_FLIGHTS]; /* how often each write was read in full */
+
+/* Answers, closes before or after the answer, or resets; each choice comes from the write's own number. */
+static void storm_script(struct target *target, int fd, unsigned index)
+{
+    struct target_request request;
+    while (target_read(target, fd, &request)) {
+        unsigned long number = strtoul(strstr(request.head, "/write/") + 7, NULL, 10);
+        unsigned choice = (unsigned)(number * 2654435761u >> 7) % 8;
+        atomic_fetch_add(&storm_seen[number], 1);
+        if (choice == 0)
+            return;
+        if (choice == 1) {
+            target_reset(target, index);
+            return;
+        }
+        target_write(fd, TARGET_OK);
+        if (choice == 2)
+            return; /* without a word in the answer */
+    }
+}
+
+static void test_c01_c03_no_write_of_many_is_seen_twice_by_a_target_that_leaves(void **state)
+{
+    static struct trip trips[STORM_FLIGHTS];
+    static char targets[STORM_FLIGHTS][24];
+    unsigned counts[3] = { 0, 0, 0 };
+    struct target target;
+    struct bed bed;
+    (void)state;
+    target_start(&target, storm_script, NULL);
+    bed_init(&bed, "127.0.0.1", target.port);
+    bed.settings.connect_timeout_ms = 30000;
+    bed_start(&bed, 16);
+    for (size_t i = 0; i < STORM_FLIGHTS; i++) {
+        (void)snprintf(targets[i], sizeof targets[i], "/write/%zu", i);
+        trip_init(&trips[i], &bed, i % 2 == 0 ? "POST" : "DELETE", targets[i], i % 2 == 0 ? "12345" : NULL,
+                  5);
+        trip_send(&trips[i]);
+    }
+    for (size_t i = 0; i < STORM_FLIGHTS; i++) {
+        enum attempt_class class = (trip_wait(&trips[i]), trips[i].flight.attempt_class);
+        unsigned seen = atomic_load(&storm_seen[i]);
+        assert_true(seen <= 1);
+        assert_true(class != ATTEMPT_KNOWN || seen == 1);
+        assert_true(class != ATTEMPT_NOT_SENT || seen == 0);
+        counts[class]++;
+        flight_deinit(&trips[i].flight);
+    }
+    assert_true(counts[ATTEMPT_KNOWN] > STORM_FLIGHTS / 2 && counts[ATTEMPT_UNKNOWN] > STORM_FLIGHTS / 16);
+    bed_stop(&bed);
+    target_stop(&target);
+}
+
 /* ---- idle connections ---- */
 
 /* How many connections two requests need with PAUSE_MS between them. */
@@ -566,6 +623,7 @@ int main(void)
         cmocka_unit_test(test_c26_nothing_of_a_request_is_left_in_the_next_one),
         cmocka_unit_test(test_c27_a_reset_while_sending_raises_no_signal),
         cmocka_unit_test(test_upstream_may_end_with_flights_running_and_waiting),
+        cmocka_unit_test(test_c01_c03_no_write_of_many_is_seen_twice_by_a_target_that_leaves),
         cmocka_unit_test(test_idle_connection_is_used_again_within_the_limit_only),
         cmocka_unit_test(test_without_reuse_the_target_is_told),
     };

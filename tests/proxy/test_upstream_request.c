@@ -340,6 +340,38 @@ static void test_a_proxy_of_the_setting_is_asked_in_absolute_form(void **state)
     (void)unsetenv("no_proxy");
 }
 
+static void refusing_proxy_script(struct target *target, int fd, unsigned index)
+{
+    struct target_request request;
+    (void)index;
+    if (target_read(target, fd, &request))
+        target_write(fd, "HTTP/1.1 200 OK\r\nX: from the proxy\r\n\r\nnot TLS");
+}
+
+static void test_what_a_proxy_says_before_its_tunnel_stands_is_no_answer(void **state)
+{
+    struct target proxy;
+    struct bed bed;
+    struct trip trip;
+    char url[64];
+    (void)state;
+    target_start(&proxy, refusing_proxy_script, NULL);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", proxy.port);
+    bed_init(&bed, "target.invalid", 443);
+    bed.settings.target.is_https = true;
+    bed.settings.target_proxy = url;
+    bed_start(&bed, 1);
+    trip_run(&trip, &bed, "POST", "/secret", "12345");
+    assert_string_equal(class_name(trip.flight.attempt_class), "not_sent");
+    assert_int_equal(trip.flight.error, ATTEMPT_ERROR_TLS);
+    assert_false(trip.flight.attempt.is_head_complete);
+    assert_true(target_has_seen(&proxy, "CONNECT target.invalid:443 HTTP/1.1\r\n"));
+    assert_false(target_has_seen(&proxy, "secret"));
+    flight_deinit(&trip.flight);
+    bed_stop(&bed);
+    target_stop(&proxy);
+}
+
 static void moved_script(struct target *target, int fd, unsigned index)
 {
     struct target_request request;
@@ -423,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_c30_what_would_end_a_line_early_is_refused_and_reaches_nobody),
         cmocka_unit_test(test_c38_a_proxy_in_the_environment_is_not_obeyed),
         cmocka_unit_test(test_a_proxy_of_the_setting_is_asked_in_absolute_form),
+        cmocka_unit_test(test_what_a_proxy_says_before_its_tunnel_stands_is_no_answer),
         cmocka_unit_test(test_c40_redirects_challenges_and_cookies_are_answers_and_nothing_more),
         cmocka_unit_test(test_c39_tls_keys_are_not_dumped),
         cmocka_unit_test(test_c41_the_request_offers_no_other_version),

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { TARGET_CONNECTIONS_MAX = 512, TARGET_SEEN_BYTES_MAX = 1 << 20 };
+enum { TARGET_CONNECTIONS_MAX = 1024, TARGET_SEEN_BYTES_MAX = 1 << 20 };
 
 struct target;
 /* One connection from its accept on; the descriptor is closed after it returns.  INDEX counts connections from 0. */
