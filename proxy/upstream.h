@@ -20,7 +20,7 @@ struct resolver;
 
 /* Why an attempt ended without a whole answer; NONE: it did not. */
 enum attempt_error {
-    ATTEMPT_ERROR_NONE,
+    ATTEMPT_ERROR_NONE, /* with ATTEMPT_NOT_SENT: is_stopped was set in time */
     ATTEMPT_ERROR_DNS,
     ATTEMPT_ERROR_CONNECT,
     ATTEMPT_ERROR_TLS,
@@ -65,11 +65,14 @@ struct flight {
 };
 
 void upstream_global_init(void); /* [main] once, before threads */
-/* RESOLVER is shared by all loops and outlives them. */
+/* RESOLVER is shared by all loops and outlives them; it may be NULL when the host (or the proxy's) is an address.
+ * CONNECTIONS_MAX is this loop's share.  NULL: no memory, no descriptor. */
 MUST_CHECK struct upstream *upstream_new(struct event_base *base, const struct settings *settings,
                                          struct resolver *resolver, unsigned connections_max);
 /* Ends what is still running: no done() is called any more.  Not from inside a done(). */
 void upstream_free(struct upstream *upstream);
+/* Sets all results first, so that a flight which was not sent can be sent again once it has been released with
+ * flight_deinit().  Waits at most SINKONCE_CONNECT_TIMEOUT for an address and a place among CONNECTIONS_MAX. */
 void upstream_send(struct upstream *upstream, struct flight *flight);
 void flight_deinit(struct flight *flight);
 const char *attempt_error_name(enum attempt_error error);

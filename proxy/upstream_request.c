@@ -140,10 +140,12 @@ static void set_tls(CURL *easy, const struct settings *settings)
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, verify);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, verify * 2);
-    if (settings->target_ca_file != NULL && settings->target_ca_file[0] != '\0') {
+    /* One file and no folder: only then does libcurl keep what it has read, and the system's bundle takes
+     * milliseconds.  Short enough for a file that was replaced. */
+    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 300L);
+    if (settings->target_ca_file != NULL && settings->target_ca_file[0] != '\0')
         curl_easy_setopt(easy, CURLOPT_CAINFO, settings->target_ca_file);
-        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL); /* these and no others */
-    }
     if (settings->target_cert_file != NULL && settings->target_cert_file[0] != '\0')
         curl_easy_setopt(easy, CURLOPT_SSLCERT, settings->target_cert_file);
     if (settings->target_key_file != NULL && settings->target_key_file[0] != '\0')
