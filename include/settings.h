@@ -15,7 +15,11 @@
 #include "store.h"
 
 enum mode { MODE_ENFORCE, MODE_OBSERVE, MODE_OFF };
-enum shape_setting { SHAPE_AUTO, SHAPE_SINGLE };
+enum shape_setting {
+    SHAPE_AUTO, SHAPE_SINGLE, SHAPE_JSON_ARRAY, SHAPE_NDJSON, SHAPE_BULK, SHAPE_CONCAT, SHAPE_SEPARATED, SHAPE_ENVELOPE,
+    SHAPE_OPAQUE
+};
+enum split { SPLIT_OFF, SPLIT_RECORD };
 enum identity_setting { IDENTITY_AUTO, IDENTITY_TIMESTAMP, IDENTITY_BODY, IDENTITY_OFF };
 
 /* A set of HTTP statuses, a bit each. */
@@ -69,6 +73,9 @@ struct listen_address {
 #define FIELD_unkeyed(field) bool field;
 #define FIELD_first_sight(field) bool field;
 #define FIELD_ledger_missing(field) bool field;
+#define FIELD_pointer(field) struct locator_list field; /* one LOCATOR_JSON at most */
+#define FIELD_escaped(field) char *field;   /* owned; escapes resolved */
+#define FIELD_split(field) enum split field;
 #define FIELD_shape(field) enum shape_setting field;
 #define FIELD_locators(field) struct locator_list field;
 #define FIELD_locator(field) struct locator_list field; /* one at most */

@@ -6,11 +6,22 @@
 #ifndef SINKONCE_IDENTIFY_H
 #define SINKONCE_IDENTIFY_H
 
+#include "coding.h"
 #include "record_key.h"
 #include "request.h"
 #include "settings.h"
 
-enum shape { SHAPE_IS_NONE, SHAPE_IS_SINGLE };
+enum shape {
+    SHAPE_IS_NONE,
+    SHAPE_IS_SINGLE,
+    SHAPE_IS_JSON_ARRAY,
+    SHAPE_IS_NDJSON,
+    SHAPE_IS_CONCAT,
+    SHAPE_IS_SEPARATED,
+    SHAPE_IS_ENVELOPE,
+    SHAPE_IS_BULK,
+    SHAPE_IS_OPAQUE, /* one key, or one range of offsets, for the whole request: never cut */
+};
 
 enum { STRIP_HEADERS_MAX = 16 };
 
@@ -19,10 +30,26 @@ struct range {
     size_t begin, end;
 };
 
-/* Where one record stands.  A record's own ranges to strip are strip_ranges[strip_first .. +strip_count). */
+enum { NO_RECORD = SIZE_MAX };
+
+/* One element of the request, in its order: a JSON value, a line, an action with its source.  Its own ranges to strip
+ * are strip_ranges[strip_first .. +strip_count). */
 struct record_site {
-    struct range whole;      /* the record's bytes */
+    struct range whole;      /* the element's bytes, without separators; a bulk action with its source and line ends */
+    size_t record;           /* which of the records; NO_RECORD: it has no coordinates and always goes on */
+    bool is_repeat;          /* the same record stands earlier in this request: never sent again */
     size_t strip_first, strip_count;
+};
+
+enum bulk_kind { BULK_INDEX, BULK_CREATE, BULK_UPDATE, BULK_DELETE };
+
+/* What an answer to one action of a bulk request must repeat.  Slices of the body; quotes left out, escapes kept. */
+struct bulk_action {
+    enum bulk_kind kind;
+    struct slice index;      /* of the action line, else of the URL */
+    struct slice id;         /* empty: none */
+    struct slice version;    /* digits; empty: none */
+    bool is_version_external; /* version_type is external or external_gte */
 };
 
 struct identified {
@@ -30,8 +57,15 @@ struct identified {
     const char *rule;            /* static: which rule found the coordinates, for explain and logs; "" when none */
     bool is_too_many;            /* more records than the setting; then nothing else means anything */
     struct record *records;      /* owned array, each key at most once; topics point into TOPICS */
-    struct record_site *sites;   /* owned array, parallel to records */
     size_t record_count;         /* 0: unkeyed */
+    struct record_site *sites;   /* owned array; SINGLE and OPAQUE: one.  OPAQUE: it stands for all records */
+    size_t site_count;
+    struct bulk_action *actions; /* owned array parallel to sites; BULK only */
+    struct slice body;           /* what all ranges count from: the request's body, or its decoded form */
+    char *decoded;               /* owned: behind body when the request was compressed */
+    enum coding coding;          /* of the request's body */
+    bool is_uncuttable;          /* signed or opaque: goes on whole or not at all */
+    bool is_signed;
     struct range *strip_ranges;  /* owned: coordinate fields to cut from the body, ascending, with a comma each */
     size_t strip_range_count;
     const char *strip_headers[STRIP_HEADERS_MAX]; /* borrowed, in lower case: field names to leave out when
