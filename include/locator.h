@@ -16,6 +16,7 @@ enum locator_kind {
     LOCATOR_QUERY,  /* query parameter, percent-decoded */
     LOCATOR_CONST,  /* the value itself */
     LOCATOR_PATH,   /* the request's path; for composite values only */
+    LOCATOR_BULK_ID, /* the _id of a bulk request's action; for composite values only */
 };
 
 enum { LOCATORS_MAX = 8, POINTER_DEPTH_MAX = 16 };
@@ -46,6 +47,8 @@ struct id_format {
 /* [main] NULL when TEXT was understood, else what is wrong, as the end of a sentence that began with the setting's
  * name (static storage).  RET must be deinitialised in both cases. */
 const char *locator_list_parse(const char *text, bool is_composite, struct locator_list *ret);
+/* TEXT is a pointer alone, without "json:"; RET holds that one. */
+const char *locator_pointer_parse(const char *text, struct locator_list *ret);
 void locator_list_deinit(struct locator_list *list);
 const char *id_format_parse(const char *text, struct id_format *ret);
 void id_format_deinit(struct id_format *format);

@@ -117,6 +117,9 @@ enum look head_look(const struct request *request, const struct locator *locator
         /* As sent: a decoded slash could make another path of it than the one that the target sees. */
         ret_value->text = request->head.path;
         return LOOK_FOUND;
+    case LOCATOR_BULK_ID:
+        /* Only an action of a bulk request has one. */
+        return LOOK_ABSENT;
     case LOCATOR_JSON:
         break;
     }

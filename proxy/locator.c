@@ -82,7 +82,7 @@ static const char *token_parse(struct slice text, char **ret_token)
 static const char *pointer_parse(struct slice pointer, struct locator *locator)
 {
     if (pointer.byte_count == 0 || pointer.at[0] != '/')
-        return "needs a JSON pointer that begins with '/', for example json:/__topic";
+        return "needs a JSON pointer that begins with '/', for example /__topic";
     struct slice rest = slice_of(pointer.at + 1, pointer.byte_count - 1);
     for (bool is_last = false; !is_last;) {
         if (locator->token_count == POINTER_DEPTH_MAX)
@@ -124,8 +124,8 @@ static const char *locator_parse(struct slice text, bool is_composite, struct lo
 {
     if (text.byte_count == 0)
         return "has an empty entry";
-    if (is_composite && slice_equals_text(text, "path")) {
-        locator->kind = LOCATOR_PATH;
+    if (is_composite && (slice_equals_text(text, "path") || slice_equals_text(text, "bulk-id"))) {
+        locator->kind = text.at[0] == 'p' ? LOCATOR_PATH : LOCATOR_BULK_ID;
         locator->text = text_copy(text);
         return locator->text == NULL ? no_memory : NULL;
     }
@@ -138,7 +138,7 @@ static const char *locator_parse(struct slice text, bool is_composite, struct lo
         locator->kind = row->kind;
         return argument_parse(slice_of(text.at + prefix_bytes, text.byte_count - prefix_bytes), locator);
     }
-    return is_composite ? "needs header:NAME, json:/POINTER, query:NAME or path"
+    return is_composite ? "needs header:NAME, json:/POINTER, query:NAME, path or bulk-id"
                         : "needs header:NAME, json:/POINTER, query:NAME or const:VALUE, separated by commas";
 }
 
@@ -158,6 +158,13 @@ const char *locator_list_parse(const char *text, bool is_composite, struct locat
             return mistake;
     }
     return NULL;
+}
+
+const char *locator_pointer_parse(const char *text, struct locator_list *ret)
+{
+    *ret = (struct locator_list){ .count = 1 };
+    ret->items[0].kind = LOCATOR_JSON;
+    return argument_parse(slice_of_text(text), &ret->items[0]);
 }
 
 void locator_list_deinit(struct locator_list *list)

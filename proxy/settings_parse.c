@@ -42,6 +42,43 @@ static const char *parse_text(const char *text, const struct settings_row *row, 
     return room;
 }
 
+/* The byte that a backslash and C stand for; NUL: none. */
+static char escaped_byte(char c)
+{
+    switch (c) {
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case '\\':
+        return '\\';
+    default:
+        return '\0';
+    }
+}
+
+/* A text in which \n, \r, \t and \\ stand for one byte, so that it fits into an environment file. */
+static const char *parse_escaped(const char *text, const struct settings_row *row, void *field,
+                                 char room[SETTINGS_WORDS_MAX])
+{
+    const char *wrong = parse_text(text, row, field, room);
+    if (wrong != NULL)
+        return wrong;
+    char *to = *(char **)field;
+    for (const char *from = text; *from != '\0'; from++, to++) {
+        *to = *from;
+        if (*from != '\\')
+            continue;
+        *to = escaped_byte(*++from);
+        if (*to == '\0')
+            return "has a backslash that is not one of \\n, \\r, \\t and \\\\";
+    }
+    *to = '\0';
+    return NULL;
+}
+
 static bool is_visible(const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -376,15 +413,21 @@ static const struct settings_choice modes[] = {
     { NULL, 0, NULL },
 };
 
-static const char no_batches[] =
-    "must be auto or single: this version does not take several records of a request apart";
 static const struct settings_choice shapes[] = {
-    { "auto", SHAPE_AUTO, NULL },    { "single", SHAPE_SINGLE, NULL },
-    { "json-array", 0, no_batches }, { "ndjson", 0, no_batches },
-    { "bulk", 0, no_batches },       { "concat", 0, no_batches },
-    { "separated", 0, no_batches },  { "envelope", 0, no_batches },
-    { "opaque", 0, no_batches },     { NULL, 0, NULL },
+    { "auto", SHAPE_AUTO, NULL },
+    { "single", SHAPE_SINGLE, NULL },
+    { "json-array", SHAPE_JSON_ARRAY, NULL },
+    { "ndjson", SHAPE_NDJSON, NULL },
+    { "bulk", SHAPE_BULK, NULL },
+    { "concat", SHAPE_CONCAT, NULL },
+    { "separated", SHAPE_SEPARATED, NULL },
+    { "envelope", SHAPE_ENVELOPE, NULL },
+    { "opaque", SHAPE_OPAQUE, NULL },
+    { NULL, 0, NULL },
 };
+static const struct settings_choice splits[] = { { "off", SPLIT_OFF, NULL },
+                                                 { "record", SPLIT_RECORD, NULL },
+                                                 { NULL, 0, NULL } };
 static const struct settings_choice doubt_policies[] = {
     { "hold", POLICY_HOLD, NULL },
     { "retry", POLICY_RETRY, NULL },
@@ -455,6 +498,17 @@ static const char *parse_locator(const char *text, const struct settings_row *ro
     return parse_locator_list(text, true, row, field, room);
 }
 
+/* One pointer without a prefix, as a list of one LOCATOR_JSON. */
+static const char *parse_pointer(const char *text, const struct settings_row *row, void *field,
+                                 char room[SETTINGS_WORDS_MAX])
+{
+    if (strlen(text) > row->high) {
+        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
+        return room;
+    }
+    return *text == '\0' ? NULL : locator_pointer_parse(text, field);
+}
+
 static void deinit_locators(void *field)
 {
     locator_list_deinit(field);
@@ -483,6 +537,7 @@ static const struct settings_type type_proxy_url = { .parse = parse_proxy_url,
                                                      .is_url = true };
 static const struct settings_type type_address = { .parse = parse_address, .deinit = deinit_address };
 static const struct settings_type type_text = { .parse = parse_text, .deinit = deinit_text };
+static const struct settings_type type_escaped = { .parse = parse_escaped, .deinit = deinit_text };
 static const struct settings_type type_path = { .parse = parse_text, .deinit = deinit_text };
 static const struct settings_type type_secret = { .parse = parse_text,
                                                   .deinit = deinit_text,
@@ -506,6 +561,7 @@ static const struct settings_type type_statuses = { .parse = parse_statuses, .sh
 static const struct settings_type type_ledger_kind = { .parse = parse_choice, .choices = ledgers };
 static const struct settings_type type_mode = { .parse = parse_choice, .choices = modes };
 static const struct settings_type type_shape = { .parse = parse_choice, .choices = shapes };
+static const struct settings_type type_split = { .parse = parse_choice, .choices = splits };
 static const struct settings_type type_doubt_policy = { .parse = parse_choice, .choices = doubt_policies };
 static const struct settings_type type_identity = { .parse = parse_choice, .choices = identities };
 static const struct settings_type type_log_level = { .parse = parse_choice, .choices = log_levels };
@@ -516,6 +572,7 @@ static const struct settings_type type_first_sight = { .parse = parse_flag, .cho
 static const struct settings_type type_ledger_missing = { .parse = parse_flag, .choices = missing_ledgers };
 static const struct settings_type type_locators = { .parse = parse_locators, .deinit = deinit_locators };
 static const struct settings_type type_locator = { .parse = parse_locator, .deinit = deinit_locators };
+static const struct settings_type type_pointer = { .parse = parse_pointer, .deinit = deinit_locators };
 static const struct settings_type type_id_format = { .parse = parse_id_format, .deinit = deinit_id_format };
 
 const struct settings_row settings_rows[ROW_COUNT] = {

@@ -31,7 +31,7 @@ SETTING(TOPIC, topic, locators, "", 0, 2048, "where the topic is: header:NAME, j
 SETTING(PARTITION, partition, locators, "", 0, 2048, "where the partition is")
 SETTING(OFFSET, offset, locators, "", 0, 2048, "where the offset is")
 SETTING(TIMESTAMP, timestamp, locators, "", 0, 2048, "where the record's Kafka timestamp is, in milliseconds")
-SETTING(ID, id, locator, "", 0, 512, "one composite value: header:NAME, json:/POINTER, query:NAME or path")
+SETTING(ID, id, locator, "", 0, 512, "one composite value: header:NAME, json:/POINTER, query:NAME, path, or bulk-id: the _id of a bulk action")
 SETTING(ID_FORMAT, id_format, id_format, "", 0, 512, "its format, for example {topic}+{partition}+{offset}")
 SETTING(ENVELOPE, envelope, pointer, "", 0, 512, "pointer of the array inside an envelope, for example /entries")
 SETTING(SEPARATOR, separator, escaped, "\\n", 1, 64, "what stands between records of shape separated; \\n, \\r, \\t and \\\\ are escapes")

@@ -281,7 +281,9 @@ static void test_records_between_other_bytes_are_cut_one_by_one(void **state)
 {
     static char body[] = "[AxA,BB,CyC]";
     static struct record records[3];
-    static struct record_site sites[] = { { { 1, 4 }, 0, 1 }, { { 5, 7 }, 1, 0 }, { { 8, 11 }, 1, 1 } };
+    static struct record_site sites[] = { { { 1, 4 }, 0, false, 0, 1 },
+                                          { { 5, 7 }, 1, false, 1, 0 },
+                                          { { 8, 11 }, 2, false, 1, 1 } };
     static struct range ranges[] = { { 2, 3 }, { 9, 10 } };
     static const enum verdict verdicts[] = { VERDICT_NEW, VERDICT_APPLIED, VERDICT_NEW };
     struct request *request = request_of_texts(POST, body);
