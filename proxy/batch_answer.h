@@ -17,15 +17,18 @@ enum batch_dialect batch_dialect_of(const struct request *request, const struct 
 
 /*
  * What a complete answer with STATUS proves for each element that was sent.  OUTCOMES has a cell per record of
- * IDENTIFIED; only those of sent elements are written.  SENT says for each element (site) whether it was sent.
- *   BULK    per item, by the item's status and the two status settings: 2xx without "error" is applied; a 409 of a
- *           create with a coordinate _id, or of external versioning with coordinates in the source, is applied; what
- *           the status settings call not applied is not applied; the rest unknown.  A 2xx answer that does not hold
- *           exactly one well-formed item per sent action proves nothing: all unknown.
+ * IDENTIFIED; only those of sent elements are written.  SENT has a cell per element (site).
+ *   BULK    per item, by the item's status and the two status settings: 2xx without "error" is applied, with it unknown;
+ *           a version conflict (409) of a create whose _id is the record's coordinates, or of external versioning, is
+ *           applied; so is a delete whose document was not there (404 without "error").
+ *           A 2xx answer that does not hold exactly one well-formed item per sent action proves nothing: all unknown.
  *   SPLUNK  2xx proves the batch only with "code" 0; with acknowledgement ("ackId") nothing is proved yet:
- *           *RET_ACK_ID is set, and the outcome is left to the acknowledgement (acks.h).
- *   DAPR    2xx with "statuses": SUCCESS applied, DROP not applied, RETRY not applied, per entry; no body: all applied
+ *           *RET_HAS_ACK_ID and *RET_ACK_ID are set, the cells read OUTCOME_UNKNOWN and must not be settled so: the
+ *           outcome is left to the acknowledgement (acks.h).
+ *   DAPR    2xx with "statuses": SUCCESS applied, DROP and RETRY not applied, per entry; anything else, and an entry
+ *           that is not named, unknown; no body: all applied
  *   PLAIN   the status decides for all
+ * A status that is not 2xx decides for all, as in PLAIN; where the settings call it applied, the body must prove it.
  */
 void batch_outcomes(enum batch_dialect dialect, int status, struct slice body, const struct identified *identified,
                     const bool sent[], const struct settings *settings, enum outcome outcomes[], bool *ret_has_ack_id,
@@ -33,23 +36,29 @@ void batch_outcomes(enum batch_dialect dialect, int status, struct slice body, c
 
 /*
  * The answer for the connector when elements were left out (or all of them: ANSWER_STATUS 0, nothing was sent).
- * *RET_BODY is owned by the caller; NULL: the target's own body goes on unchanged.  *RET_CONTENT_TYPE is static, or
- * NULL for the target's own.  False: no memory, or the target's answer does not fit what was sent.
+ * *RET_BODY is owned by the caller; NULL: the target's own body goes on unchanged (nothing was left out, or its status
+ * is not 2xx), or, when nothing was sent, an empty one.  *RET_CONTENT_TYPE is static, or NULL for the target's own.
+ * False: no memory, or the target's answer does not fit what was sent.
  *   BULK    one item per action of the request in its order: the target's own bytes for those that were sent, made-up
- *           ones for those that were left out; "errors" recomputed; no other member but took, ingest_took, errors, items
- *   SPLUNK  {"text":"Success","code":0}, with ACK_ID >= 0 also "ackId"
+ *           ones for those that were left out; a repeat of a record whose item has an error has the same error.
+ *           "errors" is recomputed; no other member but took, ingest_took, errors, items
+ *   SPLUNK  nothing sent: {"text":"Success","code":0}, with ACK_ID >= 0 also "ackId"; else NULL, the target's "ackId"
+ *           stands for the batch
  *   DAPR    every entry named: the target's statuses, SUCCESS for those that were left out
  *   PLAIN   NULL
+ * An element without coordinates is always sent.
  */
 MUST_CHECK bool batch_answer(enum batch_dialect dialect, int answer_status, struct slice answer,
                              const struct request *request, const struct identified *identified, const bool sent[],
                              int64_t ack_id, char **ret_body, size_t *ret_body_bytes, const char **ret_content_type);
 
-/* Acknowledgement polls of the Event Collector: {"acks":[7,4611686018427387905]}.  IDS is owned by the caller. */
+/* Acknowledgement polls of the Event Collector: {"acks":[7,4611686018427387905]}.  RET_IDS is owned by the caller, comes
+ * in ascending order and names each id once.  False: it is no such poll, or no memory: pass it on as it is. */
 MUST_CHECK bool acks_poll_read(struct slice body, int64_t **ret_ids, size_t *ret_count);
 /* The body of a poll for IDS. */
 MUST_CHECK bool acks_poll_write(const int64_t ids[], size_t id_count, char **ret_body, size_t *ret_body_bytes);
-/* The target's answer {"acks":{"7":true}}: RET_IS_DONE has a cell for each of IDS; ids that it does not name are false. */
+/* The target's answer {"acks":{"7":true}}.  IDS is ascending, each once; RET_IS_DONE has a cell for each: ids that the
+ * answer does not name, or names with anything but true, are false.  False: it is no such answer. */
 MUST_CHECK bool acks_answer_read(struct slice body, const int64_t ids[], size_t id_count, bool ret_is_done[]);
 /* {"acks":{...}} and no other member. */
 MUST_CHECK bool acks_answer_write(const int64_t ids[], const bool is_done[], size_t id_count, char **ret_body,

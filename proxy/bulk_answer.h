@@ -1,0 +1,19 @@
+/*
+ * bulk_answer.h - answers of the bulk API of Elasticsearch and OpenSearch.  Private to batch_answer.c and its tests.
+ *
+ * Contracts as for batch_outcomes() and batch_answer(), for BATCH_BULK and a status of 2xx or 0.
+ */
+#ifndef SINKONCE_BULK_ANSWER_H
+#define SINKONCE_BULK_ANSWER_H
+
+#include "batch_answer.h"
+
+/* False: the answer does not hold exactly one well-formed item per sent action, or no memory; OUTCOMES is untouched. */
+MUST_CHECK bool bulk_outcomes(struct slice body, const struct identified *identified, const bool sent[],
+                              const struct settings *settings, enum outcome outcomes[]);
+
+/* HAS_ANSWER false: nothing was sent, every item is made up. */
+MUST_CHECK bool bulk_answer(bool has_answer, struct slice answer, const struct identified *identified,
+                            const bool sent[], char **ret_body, size_t *ret_body_bytes);
+
+#endif
