@@ -49,36 +49,64 @@ static enum counter counter_of_finish(enum finish finish, enum verdict verdict)
     }
 }
 
+static bool is_sent(const struct exchange *ex)
+{
+    return ex->flight.done != NULL || (ex->parts != NULL && ex->given_up == FINISH_NONE);
+}
+
 static enum counter counter_of(const struct exchange *ex, size_t i)
 {
     bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
-    bool is_sent = ex->flight.done != NULL;
-    if (is_sent && (is_observed || ex->verdicts[i] == VERDICT_NEW))
+    if (is_sent(ex) && (is_observed || ex->verdicts[i] == VERDICT_NEW))
         return counter_of_outcome(ex->outcomes[i]);
-    if (is_sent)
+    if (is_sent(ex))
         return COUNTER_RECORDS_DUPLICATE;
     return counter_of_finish(ex->finish, ex->verdicts != NULL ? ex->verdicts[i] : VERDICT_NEW);
 }
 
+/* Elements without coordinates, and writes that hold nothing else. */
+static size_t count_unkeyed(const struct exchange *ex)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ex->identified.site_count; i++)
+        count += ex->identified.sites[i].record == NO_RECORD;
+    return ex->is_keyed ? count : (count > 0 ? count : 1);
+}
+
+/* A batch that the target will acknowledge later is counted when it does (ack_poll.c). */
+static bool is_counted_later(const struct exchange *ex, size_t i)
+{
+    return ex->has_ack_id && ex->state == EX_DONE && ex->settlement.done == NULL &&
+           ex->verdicts[i] == VERDICT_NEW;
+}
+
 static void count_records(const struct exchange *ex)
 {
-    size_t record_count = ex->identified.record_count;
     bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
-    if (!is_write(ex) || ex->finish == FINISH_LOOP)
+    if (!is_write(ex) || ex->finish == FINISH_LOOP || ex->poll != NULL)
         return;
-    if (!ex->is_keyed) {
-        metrics_add(COUNTER_RECORDS, 1);
-        metrics_add(COUNTER_RECORDS_UNKEYED, 1);
+    size_t unkeyed_count = count_unkeyed(ex);
+    metrics_add(COUNTER_RECORDS, unkeyed_count);
+    metrics_add(COUNTER_RECORDS_UNKEYED, unkeyed_count);
+    if (!ex->is_keyed)
         return;
-    }
-    metrics_add(COUNTER_RECORDS, record_count);
-    metrics_observe(HISTOGRAM_BATCH_RECORDS, record_count);
-    for (size_t i = 0; i < record_count; i++) {
-        metrics_add(counter_of(ex, i), 1);
+    metrics_observe(HISTOGRAM_BATCH_RECORDS, ex->identified.record_count);
+    uint64_t counts[COUNTER_COUNT] = { 0 };
+    for (size_t i = 0; i < ex->identified.record_count; i++) {
+        if (is_counted_later(ex, i))
+            continue;
+        counts[COUNTER_RECORDS]++;
+        counts[counter_of(ex, i)]++;
         if (is_observed && ex->verdicts != NULL && ex->verdicts[i] == VERDICT_APPLIED)
-            metrics_add(COUNTER_RECORDS_WOULD_DROP, 1);
+            counts[COUNTER_RECORDS_WOULD_DROP]++;
     }
-    metrics_add(COUNTER_RECORDS_RETRIED, ex->claim.ret_retried_count);
+    counts[COUNTER_RECORDS_RETRIED] = ex->claim.ret_retried_count;
+    for (int counter = 0; counter < COUNTER_COUNT; counter++) {
+        if (counts[counter] > 0)
+            metrics_add((enum counter)counter, counts[counter]);
+    }
+    if (ex->is_cut && ex->plan.is_rewritten)
+        metrics_add(COUNTER_BATCHES_REWRITTEN, 1);
 }
 
 static void log_record(const struct exchange *ex, enum log_level level, const char *event)

@@ -1,11 +1,13 @@
 /*
  * answer.c - which end an exchange comes to, and what the connector is told.
  *
- * The ends after a claim follow from the verdicts, those after the target's answer from the outcome; the words stand
+ * The ends after a claim follow from the verdicts, those after the target's answer from the outcomes; the words stand
  * in tbl/finish.h.
  */
 #include <assert.h>
+#include <stdlib.h>
 
+#include "acks.h"
 #include "exchange_state.h"
 #include "metrics.h"
 
@@ -26,48 +28,80 @@ enum finish answer_finish_of_verdicts(const struct exchange *ex)
         return FINISH_IN_DOUBT;
     if (any_verdict(ex, VERDICT_IN_FLIGHT))
         return FINISH_IN_FLIGHT;
-    return ex->claim.ret_new_count == 0 ? FINISH_DUPLICATE : FINISH_NONE;
+    return FINISH_NONE;
 }
 
-static enum finish finish_not_sent(const struct exchange *ex)
+/* The flight whose answer counts; with nothing sent it is all zero. */
+static struct flight *deciding_flight(struct exchange *ex)
 {
-    if (ex->flight.error == ATTEMPT_ERROR_NONE)
+    struct flight *flight = ex->parts != NULL ? split_flight(ex) : NULL;
+    return flight != NULL ? flight : &ex->flight;
+}
+
+static enum finish finish_not_sent(const struct flight *flight)
+{
+    if (flight->error == ATTEMPT_ERROR_NONE)
         return FINISH_NO_MEMORY;
-    return ex->flight.error == ATTEMPT_ERROR_QUEUE ? FINISH_TARGET_BUSY : FINISH_NOT_SENT;
+    return flight->error == ATTEMPT_ERROR_QUEUE ? FINISH_TARGET_BUSY : FINISH_NOT_SENT;
 }
 
 /* Without records there is nothing to settle: what can be passed on is passed on. */
-static enum finish finish_unkeyed(const struct exchange *ex)
+static enum finish finish_unkeyed(const struct flight *flight)
 {
-    switch (ex->flight.attempt_class) {
+    switch (flight->attempt_class) {
     case ATTEMPT_NOT_SENT:
-        return finish_not_sent(ex);
+        return finish_not_sent(flight);
     case ATTEMPT_UNKNOWN:
         return FINISH_TARGET_LOST;
     case ATTEMPT_KNOWN:
     default:
         break;
     }
-    if (ex->flight.is_answer_damaged)
-        return ex->flight.error == ATTEMPT_ERROR_TOO_LARGE ? FINISH_BAD_ANSWER : FINISH_TARGET_LOST;
+    if (flight->is_answer_damaged)
+        return flight->error == ATTEMPT_ERROR_TOO_LARGE ? FINISH_BAD_ANSWER : FINISH_TARGET_LOST;
     return FINISH_FORWARDED;
 }
 
-enum finish answer_finish_of(const struct exchange *ex, enum outcome outcome)
+static bool any_outcome(const struct exchange *ex, enum outcome outcome)
 {
-    if (!ex->is_keyed || ex->loop->program->settings->mode == MODE_OBSERVE)
-        return finish_unkeyed(ex);
-    switch (outcome) {
-    case OUTCOME_APPLIED:
-        return ex->flight.is_answer_damaged ? FINISH_APPLIED : FINISH_FORWARDED;
-    case OUTCOME_NOT_APPLIED:
-        return ex->flight.response.status / 100 == 3 ? FINISH_REDIRECTED : FINISH_REJECTED;
-    case OUTCOME_NOT_SENT:
-        return finish_not_sent(ex);
-    case OUTCOME_UNKNOWN:
-    default:
-        return FINISH_IN_DOUBT;
+    for (size_t i = 0; i < ex->identified.record_count; i++) {
+        if (ex->verdicts[i] == VERDICT_NEW && ex->outcomes[i] == outcome)
+            return true;
     }
+    return false;
+}
+
+/* The worst outcome decides: a doubt is told before a refusal, a refusal before a success. */
+static enum finish finish_keyed(const struct exchange *ex, const struct flight *flight)
+{
+    if (any_outcome(ex, OUTCOME_UNKNOWN))
+        return FINISH_IN_DOUBT;
+    if (flight->attempt_class == ATTEMPT_KNOWN && flight->response.status / 100 == 3)
+        return FINISH_REDIRECTED;
+    if (any_outcome(ex, OUTCOME_NOT_APPLIED) && flight->response.status / 100 != 2)
+        return FINISH_REJECTED;
+    if (any_outcome(ex, OUTCOME_NOT_SENT))
+        return finish_not_sent(flight);
+    if (flight->is_answer_damaged || flight->attempt_class != ATTEMPT_KNOWN)
+        return FINISH_APPLIED;
+    return ex->is_cut ? FINISH_PARTIAL : FINISH_FORWARDED;
+}
+
+/* Only elements without coordinates went: their answer is told in the words of the whole request. */
+static enum finish finish_rest(const struct exchange *ex, const struct flight *flight)
+{
+    enum finish finish = finish_unkeyed(flight);
+    return finish == FINISH_FORWARDED && ex->is_cut && flight->response.status / 100 == 2 ? FINISH_PARTIAL
+                                                                                          : finish;
+}
+
+enum finish answer_finish_of(const struct exchange *ex)
+{
+    struct exchange *own = (struct exchange *)(uintptr_t)ex; /* only to ask which flight counts */
+    const struct flight *flight = deciding_flight(own);
+    if (!ex->is_keyed || ex->loop->program->settings->mode == MODE_OBSERVE)
+        return finish_unkeyed(flight);
+    return ex->claim.ret_claim_id == 0 ? finish_rest(ex, flight) : finish_keyed(ex, flight);
 }
 
 /* The first few records that are the reason for the answer, for its body. */
@@ -78,7 +112,7 @@ static size_t name_records(const struct exchange *ex, const struct record *named
     bool is_sent = ex->claim.ret_claim_id != 0;
     for (size_t i = 0; ex->verdicts != NULL && i < ex->identified.record_count; i++) {
         enum verdict verdict = ex->verdicts[i];
-        bool is_reason = is_sent ? verdict == VERDICT_NEW
+        bool is_reason = is_sent ? verdict == VERDICT_NEW && ex->outcomes[i] == OUTCOME_UNKNOWN
                                  : verdict == VERDICT_IN_DOUBT || verdict == VERDICT_IN_FLIGHT ||
                                        verdict == VERDICT_CONFLICT;
         if (!is_reason)
@@ -90,20 +124,20 @@ static size_t name_records(const struct exchange *ex, const struct record *named
     return named_count;
 }
 
-static void answer_own(const struct exchange *ex, struct reply_room *room)
+static void answer_own(const struct exchange *ex, struct reply_room *room, enum finish finish)
 {
     const struct record *named[REPLY_RECORDS_NAMED_MAX];
     size_t total = 0;
     bool is_about_records =
-        ex->finish == FINISH_IN_DOUBT || ex->finish == FINISH_IN_FLIGHT || ex->finish == FINISH_CONFLICT;
+        finish == FINISH_IN_DOUBT || finish == FINISH_IN_FLIGHT || finish == FINISH_CONFLICT;
     size_t named_count = is_about_records ? name_records(ex, named, &total) : 0;
-    reply_own(room, ex->finish, ex->dialect, ex->loop->program->settings, named, named_count, total);
+    reply_own(room, finish, ex->dialect, ex->loop->program->settings, named, named_count, total);
 }
 
 /* The target's answer on its way back.  A body that ended early is left out: it must not look whole. */
 static void answer_pass(struct exchange *ex, struct reply_room *room)
 {
-    struct flight *flight = &ex->flight;
+    struct flight *flight = deciding_flight(ex);
     bool is_damaged = flight->is_answer_damaged;
     char *body = is_damaged ? NULL : flight->answer;
     if (!is_damaged)
@@ -112,22 +146,78 @@ static void answer_pass(struct exchange *ex, struct reply_room *room)
                is_damaged ? finish_rows[ex->finish].outcome : NULL);
 }
 
+/* A connector that waits for acknowledgements must get an id that will be acknowledged. */
+static int64_t own_ack_id(const struct exchange *ex)
+{
+    if (ex->batch != BATCH_SPLUNK || acks_channel_of(ex->request).byte_count == 0)
+        return -1;
+    return acks_make_id(ex->loop->program->acks);
+}
+
+/* Everything was dropped: the success of the dialect. */
+static void answer_duplicate(struct exchange *ex, struct reply_room *room)
+{
+    const struct settings *settings = ex->loop->program->settings;
+    const char *type = NULL;
+    size_t bytes = 0;
+    if (ex->claim.ret_reply.status == 0 && ex->batch != BATCH_PLAIN) {
+        if (!batch_answer(ex->batch, 0, slice_of("", 0), ex->request, &ex->identified, ex->sent,
+                          own_ack_id(ex), &ex->made_body, &bytes, &type)) {
+            answer_own(ex, room, FINISH_NO_MEMORY);
+            return;
+        }
+    }
+    reply_success(room, ex->finish, DIALECT_PLAIN, &ex->claim.ret_reply, true, settings);
+    if (ex->made_body != NULL)
+        reply_body_set(room, slice_of(ex->made_body, bytes), type);
+}
+
+/* Some were dropped, the target has answered for the others with 2xx. */
+static void answer_partial(struct exchange *ex, struct reply_room *room)
+{
+    struct flight *flight = deciding_flight(ex);
+    const char *type = NULL;
+    size_t bytes = 0;
+    if (ex->batch == BATCH_SPLUNK) { /* its code and ackId mean the batch as it is now */
+        answer_pass(ex, room);
+        reply_outcome_add(room, finish_rows[FINISH_PARTIAL].outcome);
+        return;
+    }
+    if (!batch_answer(ex->batch, flight->response.status, ex->answer, ex->request, &ex->identified, ex->sent,
+                      -1, &ex->made_body, &bytes, &type)) {
+        answer_own(ex, room, FINISH_NO_MEMORY);
+        return;
+    }
+    answer_pass(ex, room);
+    if (ex->made_body != NULL) {
+        free(room->reply.body_owned);
+        room->reply.body_owned = NULL;
+        reply_body_set(room, slice_of(ex->made_body, bytes), type);
+    }
+    reply_outcome_add(room, finish_rows[FINISH_PARTIAL].outcome);
+}
+
 static void answer_build(struct exchange *ex, struct reply_room *room)
 {
     const struct settings *settings = ex->loop->program->settings;
+    if (ex->poll != NULL && ack_poll_answer(ex, room))
+        return;
     switch ((int)ex->finish) {
     case FINISH_FORWARDED:
     case FINISH_REJECTED:
         answer_pass(ex, room);
         break;
+    case FINISH_PARTIAL:
+        answer_partial(ex, room);
+        break;
     case FINISH_APPLIED:
         reply_success(room, ex->finish, ex->dialect, NULL, false, settings);
         break;
     case FINISH_DUPLICATE:
-        reply_success(room, ex->finish, ex->dialect, &ex->claim.ret_reply, true, settings);
+        answer_duplicate(ex, room);
         break;
     default:
-        answer_own(ex, room);
+        answer_own(ex, room, ex->finish);
     }
 }
 

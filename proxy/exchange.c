@@ -34,10 +34,15 @@ static void exchange_on_settled(struct settlement *settlement, enum store_status
 #define OWNER_OF(member_pointer, member)                                                                     \
     ((struct exchange *)(void *)((char *)(member_pointer)-offsetof(struct exchange, member)))
 
-static void exchange_move(struct exchange *ex, enum exchange_state next)
+void exchange_move(struct exchange *ex, enum exchange_state next)
 {
     assert(may_become[ex->state] & (1u << next));
     ex->state = next;
+}
+
+static bool is_observed(const struct exchange *ex)
+{
+    return ex->loop->program->settings->mode == MODE_OBSERVE;
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
@@ -67,11 +72,16 @@ static void exchange_put(struct exchange *ex)
     assert(ex->state == EX_DONE);
     request_free(ex->request);
     identified_deinit(&ex->identified);
+    split_free(ex->parts);
+    ack_poll_free(ex->poll);
     plan_deinit(&ex->plan);
     flight_deinit(&ex->flight);
     store_claim_deinit(&ex->claim);
+    free(ex->sent);
     free(ex->verdicts);
     free(ex->outcomes);
+    free(ex->answer_opened);
+    free(ex->made_body);
     if (loop->spare_count < SPARES_MAX) {
         memset(ex, 0, offsetof(struct exchange, pass));
         memset(&ex->flight, 0, sizeof ex->flight);
@@ -97,7 +107,7 @@ void exchange_free_spares(struct loop *loop)
 }
 
 /* Each end: one answer, one account, one place that frees. */
-static void exchange_finish(struct exchange *ex, enum finish finish)
+void exchange_finish(struct exchange *ex, enum finish finish)
 {
     ex->finish = finish;
     exchange_move(ex, EX_DONE);
@@ -109,7 +119,7 @@ static void exchange_finish(struct exchange *ex, enum finish finish)
 
 /* ---- settle -------------------------------------------------------------------------------------------------- */
 
-static enum doubt_cause cause_of(const struct flight *flight)
+enum doubt_cause doubt_cause_of(const struct flight *flight)
 {
     if (flight->attempt_class == ATTEMPT_KNOWN)
         return DOUBT_STATUS;
@@ -118,13 +128,15 @@ static enum doubt_cause cause_of(const struct flight *flight)
     return flight->error == ATTEMPT_ERROR_GUARD ? DOUBT_GUARD : DOUBT_NO_REPLY;
 }
 
-/* What is kept to be given again: never a body that is cut, or coded in a way that the next client may not know. */
+/* What is kept to be given again, of requests with one record: never a body that is cut, or coded in a way that the
+ * next client may not know. */
 static struct stored_reply reply_to_keep(const struct exchange *ex)
 {
     const struct flight *flight = &ex->flight;
     const struct http1_response *response = &flight->response;
     struct stored_reply kept = { 0 };
-    if (ex->identified.record_count != 1 || ex->outcomes[0] != OUTCOME_APPLIED || flight->is_answer_damaged ||
+    if (ex->identified.site_count != 1 || ex->identified.record_count != 1 || ex->batch != BATCH_PLAIN ||
+        ex->outcomes[0] != OUTCOME_APPLIED || flight->is_answer_damaged ||
         http1_field_find(response->fields, response->field_count, "content-encoding") != NULL)
         return kept;
     const struct http1_field *type =
@@ -144,7 +156,7 @@ static void exchange_settle(struct exchange *ex)
         .verdicts = ex->verdicts,
         .outcomes = ex->outcomes,
         .record_count = ex->identified.record_count,
-        .cause = cause_of(&ex->flight),
+        .cause = doubt_cause_of(&ex->flight),
         .detail = ex->flight.detail,
         .reply = reply_to_keep(ex),
         .done = exchange_on_settled,
@@ -152,56 +164,89 @@ static void exchange_settle(struct exchange *ex)
     store_settle(ex->loop->port, &ex->settlement);
 }
 
-/* Nothing could be sent for want of memory: give the claim back. */
-static void exchange_give_up(struct exchange *ex)
+/* Nothing is sent after all: give the claim back and say why. */
+static void exchange_give_up(struct exchange *ex, enum finish why)
 {
     if (ex->claim.ret_claim_id == 0) {
-        exchange_finish(ex, FINISH_NO_MEMORY);
+        exchange_finish(ex, why);
         return;
     }
     for (size_t i = 0; i < ex->identified.record_count; i++)
         ex->outcomes[i] = OUTCOME_NOT_SENT;
-    ex->flight.error = ATTEMPT_ERROR_NONE;
-    ex->flight.attempt_class = ATTEMPT_NOT_SENT;
+    ex->given_up = why;
     exchange_settle(ex);
 }
 
 static void exchange_on_settled(struct settlement *settlement, enum store_status status)
 {
     struct exchange *ex = OWNER_OF(settlement, settlement);
-    if (status != STORE_OK) {
+    if (status != STORE_OK)
         exchange_finish(ex, FINISH_LEDGER_FAILED);
-        return;
-    }
-    enum outcome outcome = OUTCOME_APPLIED;
-    for (size_t i = 0; i < ex->identified.record_count; i++) {
-        if (ex->verdicts[i] == VERDICT_NEW)
-            outcome = ex->outcomes[i];
-    }
-    exchange_finish(ex, answer_finish_of(ex, outcome));
+    else if (ex->given_up != FINISH_NONE)
+        exchange_finish(ex, ex->given_up);
+    else
+        exchange_finish(ex, answer_finish_of(ex));
 }
 
 /* ---- send ---------------------------------------------------------------------------------------------------- */
 
-static void exchange_send(struct exchange *ex)
+void exchange_flight_begin(struct flight *flight, const struct exchange *ex, const struct plan *plan,
+                           const struct pass *pass, void (*done)(struct flight *flight))
 {
     const struct request *request = ex->request;
-    exchange_move(ex, EX_FORWARDING);
-    flight_deinit(&ex->flight);
-    ex->flight = (struct flight){
+    flight_deinit(flight);
+    *flight = (struct flight){
         .method = request->head.method_text,
         .target = request->head.target,
-        .fields = ex->pass.fields,
-        .field_count = ex->pass.field_count,
-        .host = ex->pass.host,
-        .parts = ex->plan.parts,
-        .part_count = ex->plan.part_count,
-        .body_bytes = ex->plan.body_bytes,
+        .fields = pass->fields,
+        .field_count = pass->field_count,
+        .host = pass->host,
+        .parts = plan->parts,
+        .part_count = plan->part_count,
+        .body_bytes = plan->body_bytes,
         .has_body = request->head.framing != HTTP1_NO_BODY,
         .is_head_request = request->head.method == HTTP1_HEAD,
-        .done = exchange_on_outcome,
+        .done = done,
     };
-    upstream_send(ex->loop->upstream, &ex->flight);
+    upstream_send(ex->loop->upstream, flight);
+}
+
+static void exchange_send(struct exchange *ex)
+{
+    exchange_move(ex, EX_FORWARDING);
+    exchange_flight_begin(&ex->flight, ex, &ex->plan, &ex->pass, exchange_on_outcome);
+}
+
+/* Which elements go; false: no memory. */
+static bool sent_note(struct exchange *ex, const enum verdict verdicts[])
+{
+    size_t site_count = ex->identified.site_count;
+    if (site_count == 0)
+        return true;
+    ex->sent = calloc(site_count, sizeof *ex->sent);
+    if (ex->sent == NULL)
+        return false;
+    for (size_t i = 0; i < site_count; i++) {
+        ex->sent[i] = is_observed(ex) || plan_site_is_sent(&ex->identified, verdicts, i);
+        ex->is_cut = ex->is_cut || !ex->sent[i];
+    }
+    return true;
+}
+
+/* Observing changes nothing: the whole body goes, repeats and coordinates included. */
+static bool body_plan(struct exchange *ex, const enum verdict verdicts[])
+{
+    static const struct identified nothing;
+    if (is_observed(ex))
+        return plan_build(ex->request, &nothing, NULL, false, &ex->plan);
+    bool is_stripped = ex->is_keyed && ex->loop->program->settings->is_stripped;
+    return plan_build(ex->request, &ex->identified, verdicts, is_stripped, &ex->plan);
+}
+
+static bool is_split(const struct exchange *ex)
+{
+    return ex->loop->program->settings->split == SPLIT_RECORD && ex->batch == BATCH_PLAIN &&
+           ex->plan.site_count > 1 && !ex->identified.is_uncuttable && !is_observed(ex);
 }
 
 /* Work out what goes to the target, and send it. */
@@ -209,21 +254,62 @@ static void exchange_forward(struct exchange *ex, const enum verdict verdicts[])
 {
     const struct program *program = ex->loop->program;
     const struct settings *settings = program->settings;
-    if (!plan_build(ex->request, &ex->identified, verdicts, ex->is_keyed && settings->is_stripped,
-                    &ex->plan)) {
-        exchange_give_up(ex);
+    if (!body_plan(ex, verdicts) || !sent_note(ex, verdicts)) {
+        exchange_give_up(ex, FINISH_NO_MEMORY);
+        return;
+    }
+    if (ex->is_keyed && !is_observed(ex) && ex->plan.site_count == 0) {
+        exchange_finish(ex, FINISH_DUPLICATE);
         return;
     }
     pass_build(&ex->pass, ex->request, &ex->identified, settings,
                settings->is_via_added ? program->via : NULL);
+    if (ex->batch != BATCH_PLAIN)
+        pass_drop(&ex->pass, "accept-encoding");
     ex->retries_left = settings->connect_retries;
-    exchange_send(ex);
+    if (!is_split(ex))
+        exchange_send(ex);
+    else if (!split_start(ex))
+        exchange_give_up(ex, FINISH_NO_MEMORY);
+}
+
+/* The answer's body as it can be read.  One that cannot be opened proves nothing. */
+static void answer_open(struct exchange *ex)
+{
+    const struct flight *flight = &ex->flight;
+    const struct http1_field *field =
+        http1_field_find(flight->response.fields, flight->response.field_count, "content-encoding");
+    enum coding coding = field == NULL ? CODING_IDENTITY : coding_of(field->value);
+    size_t opened_bytes = 0;
+    ex->answer = slice_of(flight->answer, flight->answer_bytes);
+    if (coding == CODING_IDENTITY)
+        return;
+    ex->answer = slice_of("", 0);
+    if (coding_open(&coding, slice_of(flight->answer, flight->answer_bytes),
+                    ex->loop->program->settings->response_bytes_max, &ex->answer_opened,
+                    &opened_bytes) == CODING_OK)
+        ex->answer = slice_of(ex->answer_opened, opened_bytes);
+}
+
+static void outcomes_note(struct exchange *ex)
+{
+    const struct flight *flight = &ex->flight;
+    const struct settings *settings = ex->loop->program->settings;
+    int status = flight->attempt_class == ATTEMPT_KNOWN ? flight->response.status : 0;
+    if (flight->attempt_class == ATTEMPT_KNOWN && ex->batch != BATCH_PLAIN) {
+        answer_open(ex);
+        batch_outcomes(ex->batch, status, ex->answer, &ex->identified, ex->sent, settings, ex->outcomes,
+                       &ex->has_ack_id, &ex->ack_id);
+        return;
+    }
+    enum outcome outcome = outcome_of(flight->attempt_class, status, settings);
+    for (size_t i = 0; i < ex->identified.record_count; i++)
+        ex->outcomes[i] = outcome;
 }
 
 static void exchange_on_outcome(struct flight *flight)
 {
     struct exchange *ex = OWNER_OF(flight, flight);
-    const struct settings *settings = ex->loop->program->settings;
     FAILPOINT("after_response");
     if (flight->sent_ns != 0)
         ex->target_ns += flight->ended_ns - flight->sent_ns;
@@ -233,38 +319,55 @@ static void exchange_on_outcome(struct flight *flight)
         exchange_send(ex);
         return;
     }
-    int status = flight->attempt_class == ATTEMPT_KNOWN ? flight->response.status : 0;
-    enum outcome outcome = outcome_of(flight->attempt_class, status, settings);
-    for (size_t i = 0; i < ex->identified.record_count; i++)
-        ex->outcomes[i] = outcome;
-    if (ex->claim.ret_claim_id != 0)
-        exchange_settle(ex);
+    if (ex->outcomes != NULL)
+        outcomes_note(ex);
+    if (ex->claim.ret_claim_id == 0)
+        exchange_finish(ex, answer_finish_of(ex));
+    else if (ex->has_ack_id && ack_claim_keep(ex))
+        exchange_finish(ex, FINISH_FORWARDED);
     else
-        exchange_finish(ex, answer_finish_of(ex, outcome));
+        exchange_settle(ex);
+}
+
+void exchange_on_split(struct exchange *ex)
+{
+    exchange_finish(ex, split_is_unsettled(ex) ? FINISH_LEDGER_FAILED : answer_finish_of(ex));
 }
 
 /* ---- claim --------------------------------------------------------------------------------------------------- */
 
+/* A request that cannot be cut goes whole, or is dropped whole. */
+static bool is_torn(const struct exchange *ex)
+{
+    const struct identified *identified = &ex->identified;
+    size_t applied_count = identified->record_count - ex->claim.ret_new_count;
+    bool has_other = ex->claim.ret_new_count > 0;
+    for (size_t i = 0; i < identified->site_count && !has_other; i++)
+        has_other = identified->sites[i].record == NO_RECORD;
+    return identified->is_uncuttable && applied_count > 0 && has_other;
+}
+
 static void exchange_on_claimed(struct claim *claim, enum store_status status)
 {
     struct exchange *ex = OWNER_OF(claim, claim);
-    bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
     static const enum finish finish_of[] = { [STORE_FULL] = FINISH_LEDGER_FULL,
                                              [STORE_FAILED] = FINISH_LEDGER_FAILED,
                                              [STORE_BUSY] = FINISH_DOUBTS_FULL };
     if (status != STORE_OK) {
         claim->ret_claim_id = 0;
-        if (is_observed) /* a plain proxy that only looks on must not stop for its notebook */
+        if (is_observed(ex)) /* a plain proxy that only looks on must not stop for its notebook */
             exchange_forward(ex, NULL);
         else
             exchange_finish(ex, finish_of[status]);
         return;
     }
     enum finish finish = answer_finish_of_verdicts(ex);
-    if (is_observed)
+    if (is_observed(ex))
         exchange_forward(ex, NULL);
     else if (finish != FINISH_NONE)
         exchange_finish(ex, finish);
+    else if (is_torn(ex))
+        exchange_give_up(ex, FINISH_UNCUTTABLE);
     else
         exchange_forward(ex, ex->verdicts);
 }
@@ -314,11 +417,16 @@ static void exchange_begin(struct exchange *ex)
         exchange_forward(ex, NULL);
         return;
     }
+    if (ack_poll_is(ex)) {
+        ack_poll_begin(ex);
+        return;
+    }
     if (!identify(program->identifier, ex->request, &ex->identified)) {
         exchange_finish(ex, FINISH_NO_MEMORY);
         return;
     }
     ex->is_keyed = ex->identified.record_count > 0;
+    ex->batch = batch_dialect_of(ex->request, &ex->identified);
     if (ex->identified.is_too_many)
         exchange_finish(ex, FINISH_TOO_MANY_RECORDS);
     else if (ex->is_keyed)

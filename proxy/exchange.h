@@ -8,7 +8,10 @@
 
 #include "loop.h"
 
-void exchange_service_init(struct loop *loop);   /* fills loop->service */
+void exchange_service_init(struct loop *loop); /* fills loop->service */
 void exchange_free_spares(struct loop *loop);
+
+/* Batches that the target took and never acknowledged become doubts; to be called a few times a minute. */
+void ack_sweep(struct loop *loop);
 
 #endif

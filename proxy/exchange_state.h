@@ -19,6 +19,7 @@
 #ifndef SINKONCE_EXCHANGE_STATE_H
 #define SINKONCE_EXCHANGE_STATE_H
 
+#include "batch_answer.h"
 #include "loop.h"
 #include "pass.h"
 #include "plan.h"
@@ -33,31 +34,69 @@ enum exchange_state {
         EX_STATES
 };
 
+struct parts;
+struct ack_poll;
+
 struct exchange {
     struct loop *loop;       /* borrowed */
     struct conn *conn;       /* borrowed; NULL once the connector has left */
     struct request *request; /* owned */
     enum exchange_state state;
     enum finish finish;
+    enum finish given_up; /* why the claim is given back with nothing sent; NONE: it is not */
     enum dialect dialect;
     bool is_keyed;                /* holds records, and the mode looks at them */
     struct identified identified; /* owned parts; empty when not keyed */
+    enum batch_dialect batch;     /* how the target answers several records */
+    bool *sent;                   /* owned: a cell for each element: does it go to the target? */
+    bool is_cut;                  /* some do not */
     enum verdict *verdicts;       /* owned: a cell for each record */
     enum outcome *outcomes; /* owned: a cell for each record, true for the NEW ones once FORWARDING is left */
     struct claim claim;     /* lent to the ledger while CLAIMING */
     struct settlement settlement; /* lent to the ledger while SETTLING */
-    struct plan plan;             /* owned parts: the body that is sent */
-    struct pass pass;             /* the fields that are sent */
-    struct flight flight;         /* lent to upstream while FORWARDING */
-    uint64_t retries_left;        /* connect retries */
-    uint64_t target_ns;           /* time spent with the target, all attempts */
-    int answered_status;          /* 0: nobody was there to be answered */
+    struct parts *parts;          /* owned: when each element goes alone */
+    struct ack_poll *poll;        /* owned: when the request asks for acknowledgements */
+    char *answer_opened;          /* owned: behind answer, when the target compressed it */
+    struct slice answer;          /* the target's body without content coding */
+    bool has_ack_id;              /* the target will acknowledge later */
+    int64_t ack_id;
+    char *made_body;       /* owned: an answer put together anew */
+    struct plan plan;      /* owned parts: the body that is sent */
+    struct pass pass;      /* the fields that are sent */
+    struct flight flight;  /* lent to upstream while FORWARDING */
+    uint64_t retries_left; /* connect retries */
+    uint64_t target_ns;    /* time spent with the target, all attempts */
+    int answered_status;   /* 0: nobody was there to be answered */
     struct exchange *next_spare;
 };
 
+/* exchange.c - for split.c and ack_poll.c */
+void exchange_move(struct exchange *ex, enum exchange_state next);
+void exchange_finish(struct exchange *ex, enum finish finish);
+void exchange_on_split(struct exchange *ex); /* all parts have ended and are settled */
+enum doubt_cause doubt_cause_of(const struct flight *flight);
+/* Hand FLIGHT, which holds the results of an earlier attempt or nothing, to the target client. */
+void exchange_flight_begin(struct flight *flight, const struct exchange *ex, const struct plan *plan,
+                           const struct pass *pass, void (*done)(struct flight *flight));
+
+/* split.c - each element of a batch in a request of its own */
+MUST_CHECK bool split_start(struct exchange *ex); /* false: no memory, nothing was sent */
+void split_free(struct parts *parts);             /* NULL is fine */
+/* The flight whose answer the connector gets: the first that failed, else the only one; NULL: none. */
+struct flight *split_flight(const struct exchange *ex);
+bool split_is_unsettled(const struct exchange *ex); /* a result is not on disk */
+
+/* ack_poll.c - acknowledgements of Splunk's Event Collector */
+bool ack_poll_is(const struct exchange *ex);
+void ack_poll_begin(struct exchange *ex);
+void ack_poll_free(struct ack_poll *poll); /* NULL is fine */
+/* False: the target's own answer goes on. */
+bool ack_poll_answer(struct exchange *ex, struct reply_room *room);
+/* Keep the claim open until the target acknowledges.  False: it must be settled now. */
+MUST_CHECK bool ack_claim_keep(struct exchange *ex);
+
 /* answer.c - decides the end and gives the answer */
-enum finish answer_finish_of(const struct exchange *ex,
-                             enum outcome outcome);               /* after the target has answered */
+enum finish answer_finish_of(const struct exchange *ex);          /* after the target has answered */
 enum finish answer_finish_of_verdicts(const struct exchange *ex); /* NONE: go on and send */
 void answer_send(struct exchange *ex);
 

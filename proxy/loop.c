@@ -48,6 +48,8 @@ static void tick_cb(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     conn_sweep(&loop->service, clock_monotonic_ns());
+    if (loop->index == 0) /* one is enough: the acknowledgements are shared */
+        ack_sweep(loop);
 }
 
 static bool loop_start(struct loop *loop, unsigned connections_max)

@@ -17,6 +17,7 @@
 #include "store.h"
 #include "upstream.h"
 
+struct acks;
 struct exchange;
 struct loop;
 
@@ -26,6 +27,7 @@ struct program {
     const struct identifier *identifier; /* borrowed */
     struct store *store;                 /* borrowed */
     struct resolver *resolver;           /* borrowed */
+    struct acks *acks;                   /* borrowed: open acknowledgements, shared by all loops */
     atomic_size_t in_flight;             /* requests that are not answered and settled yet */
     atomic_size_t connections;
     char via[64]; /* "1.1 sinkonce-0123abcd": pseudonym with the instance's id */

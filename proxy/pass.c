@@ -88,14 +88,24 @@ static void host_choose(struct pass *pass, const struct request *request, const 
         pass->host = slice_of_text(settings->host_header);
 }
 
-static void key_add(struct pass *pass, const struct identified *identified, const struct settings *settings)
+void pass_key_add(struct pass *pass, const struct record *record, const struct settings *settings)
 {
-    if (settings->key_header[0] == '\0' || identified == NULL || identified->record_count != 1)
+    if (settings->key_header[0] == '\0')
         return;
-    const struct record_key *key = &identified->records[0].key;
+    const struct record_key *key = &record->key;
     snprintf(pass->key, sizeof pass->key, "%s/%.*s/%d/%lld", settings->scope, (int)key->topic.byte_count,
              key->topic.at, (int)key->partition, (long long)key->offset);
     add(pass, settings->key_header, pass->key);
+}
+
+void pass_drop(struct pass *pass, const char *lower_case_name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < pass->field_count; i++) {
+        if (!name_is(&pass->fields[i], lower_case_name))
+            pass->fields[kept++] = pass->fields[i];
+    }
+    pass->field_count = kept;
 }
 
 void pass_build(struct pass *pass, const struct request *request, const struct identified *identified,
@@ -117,7 +127,8 @@ void pass_build(struct pass *pass, const struct request *request, const struct i
     }
     if (settings->authorization[0] != '\0')
         add(pass, "Authorization", settings->authorization);
-    key_add(pass, identified, settings);
+    if (identified != NULL && identified->record_count == 1)
+        pass_key_add(pass, &identified->records[0], settings);
     if (via != NULL)
         add(pass, "Via", via);
     host_choose(pass, request, settings);

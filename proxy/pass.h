@@ -25,6 +25,11 @@ struct pass {
 void pass_build(struct pass *pass, const struct request *request, const struct identified *identified,
                 const struct settings *settings, const char *via);
 
+/* The idempotency key of RECORD, when the setting names a field for it; pass_build() does so for a request of one. */
+void pass_key_add(struct pass *pass, const struct record *record, const struct settings *settings);
+/* Leave out what stands in fields of that name: an answer that must be read should come uncompressed. */
+void pass_drop(struct pass *pass, const char *lower_case_name);
+
 /* True when REQUEST has been here before: a Via field names VIA's pseudonym (RFC 9110, 7.6.3). */
 bool pass_is_loop(const struct request *request, const char *via);
 /* OPTIONS or TRACE with Max-Forwards: 0 must be answered here (RFC 9110, 7.6.2). */

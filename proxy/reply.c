@@ -166,3 +166,29 @@ void reply_pass(struct reply_room *room, const struct http1_response *response, 
     room->reply.body = slice_of(body, body_bytes);
     room->reply.body_owned = body;
 }
+
+static void field_drop(struct reply_room *room, const char *lower_case_name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < room->reply.field_count; i++) {
+        if (!http1_name_equals(room->fields[i].name, lower_case_name))
+            room->fields[kept++] = room->fields[i];
+    }
+    room->reply.field_count = kept;
+}
+
+void reply_body_set(struct reply_room *room, struct slice body, const char *content_type)
+{
+    room->reply.body = body;
+    field_drop(room, "content-encoding");
+    if (content_type == NULL)
+        return;
+    field_drop(room, "content-type");
+    field_add(room, "Content-Type", content_type);
+}
+
+void reply_outcome_add(struct reply_room *room, const char *outcome)
+{
+    field_drop(room, "sinkonce-outcome");
+    field_add(room, "Sinkonce-Outcome", outcome);
+}

@@ -45,4 +45,8 @@ void reply_success(struct reply_room *room, enum finish finish, enum dialect dia
 void reply_pass(struct reply_room *room, const struct http1_response *response, char *body, size_t body_bytes,
                 bool is_head_request, const char *outcome);
 
+/* Give ROOM another body; CONTENT_TYPE NULL: the field that is there stays.  A Content-Encoding is left out. */
+void reply_body_set(struct reply_room *room, struct slice body, const char *content_type);
+void reply_outcome_add(struct reply_room *room, const char *outcome);
+
 #endif

@@ -16,12 +16,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "acks.h"
 #include "admin.h"
 #include "clock.h"
 #include "exchange_state.h"
@@ -45,6 +47,7 @@ struct server {
     struct store_port *port;
     struct identifier *identifier;
     struct resolver *resolver;
+    struct acks *acks;
     struct loop *loops[LOOPS_MAX];
     size_t loop_count;
     struct admin *admin;
@@ -291,19 +294,30 @@ static bool events_start(struct server *server)
            event_add(server->port_ready, NULL) == 0;
 }
 
+static struct acks *acks_start(const struct settings *settings)
+{
+    enum { OPEN_MAX = 10000 };
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return NULL;
+    return acks_new(OPEN_MAX, settings->ack_timeout_ms * NS_PER_MS, random);
+}
+
 static bool parts_start(struct server *server)
 {
     server->base = event_base_new();
     server->port = store_port_new(server->store);
     server->identifier = identifier_new(server->settings);
     server->resolver = resolver_new();
+    server->acks = acks_start(server->settings);
     if (server->base == NULL || server->port == NULL || server->identifier == NULL ||
-        server->resolver == NULL)
+        server->resolver == NULL || server->acks == NULL)
         return false;
     server->program.settings = server->settings;
     server->program.identifier = server->identifier;
     server->program.store = server->store;
     server->program.resolver = server->resolver;
+    server->program.acks = server->acks;
     snprintf(server->program.via, sizeof server->program.via, "1.1 sinkonce-%.8s", store_id(server->store));
     server->admin = admin_new(server->base, server->settings, server->store, server->port, &server->state);
     return server->admin != NULL && loops_start(server) && events_start(server);
@@ -342,6 +356,7 @@ static void server_stop(struct server *server)
     if (server->port_ready != NULL)
         event_free(server->port_ready);
     store_port_free(server->port);
+    acks_free(server->acks);
     identifier_free(server->identifier);
     if (server->resolver != NULL)
         resolver_free(server->resolver);

@@ -29,6 +29,8 @@ COUNTER(RECORDS_IN_DOUBT, "entered_in_doubt_records_total", "", "Records whose o
 COUNTER(RECORDS_RETRIED, "retried_records_total", "", "Doubts sent again by the policy retry: possible duplicates.")
 COUNTER(RECORDS_WOULD_DROP, "would_drop_records_total", "", "Records that mode enforce would have dropped.")
 
+COUNTER(BATCHES_REWRITTEN, "batches_rewritten_total", "", "Requests from which applied records were cut before they were sent on.")
+
 COUNTER(REFUSED_HTTP, "http_refused_total", "reason=\"malformed\"", "Requests refused before they reached the exchange.")
 COUNTER(REFUSED_TOO_LARGE, "http_refused_total", "reason=\"too_large\"", "")
 COUNTER(REFUSED_CONNECTIONS, "http_refused_total", "reason=\"connections\"", "")

@@ -12,6 +12,7 @@
 
 FINISH(FORWARDED, "forwarded", 0, NULL, "the target answered")
 FINISH(APPLIED, "applied", 0, "applied", "the target applied it; the ledger says so")
+FINISH(PARTIAL, "partial", 0, "partial", "the target answered for those it did not have; the others were dropped")
 FINISH(REJECTED, "rejected", 0, "refused", "the target refused it without effect")
 FINISH(REDIRECTED, "redirected", 503, "refused", "the target answered with a redirection, which some connectors count as delivered")
 FINISH(DUPLICATE, "duplicate", 0, "duplicate", "the target has it already; nothing was sent")
@@ -29,7 +30,8 @@ FINISH(LEDGER_FAILED, "ledger-failed", 503, "refused", "the ledger cannot be tru
 FINISH(BAD_ANSWER, "bad-answer", 502, NULL, "the target's answer cannot be passed on")
 FINISH(TARGET_LOST, "target-lost", 503, NULL, "the target did not answer in full")
 FINISH(DRAINING, "draining", 503, "busy", "shutting down")
-FINISH(TOO_MANY_RECORDS, "too-many-records", 413, "refused", "more records than SINKONCE_MAX_RECORDS")
+FINISH(TOO_MANY_RECORDS, "too-many-records", 503, "refused", "more records than SINKONCE_MAX_RECORDS; nothing was sent")
+FINISH(UNCUTTABLE, "signed", 503, "refused", "some records of this request are applied and some are not, but it is signed or opaque and cannot be cut; nothing was sent")
 FINISH(LOOP, "loop", 508, NULL, "the request has passed through here before")
 FINISH(OPTIONS, "options", 200, NULL, "answered here: Max-Forwards is 0")
 FINISH(NO_MEMORY, "no-memory", 503, "refused", "out of memory; nothing was sent")

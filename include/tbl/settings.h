@@ -54,6 +54,7 @@ SETTING(WINDOW, window, count, "10000000", 65536, 1000000000000, "offsets below 
 SETTING(FIRST_SIGHT, is_first_sight_held, first_sight, "accept", 0, 0, "accept or hold a partition first seen at an offset above 0")
 SETTING(WAIT, wait_ms, duration, "2s", 0, 600000, "how long a request waits for a flight or a doubt")
 SETTING(RETRY_AFTER, retry_after_ms, duration, "1s", 0, 3600000, "Retry-After of our own 503, rounded up to seconds")
+SETTING(ACK_TIMEOUT, ack_timeout_ms, duration, "300s", 1000, 86400000, "how long a batch that Splunk has received waits for its acknowledgement")
 SETTING(DUPLICATE_STATUS, duplicate_status, status, "200", 200, 299, "status for a dropped record whose answer is not kept")
 SETTING(REPLY_BYTES, reply_bytes, size, "4KiB", 0, 65536, "how much of an answer's body is kept")
 SETTING(REPLIES, replies, count, "100000", 0, 100000000, "how many answers are kept")

@@ -1,0 +1,354 @@
+/*
+ * split.c - each element of a batch in a request of its own (SINKONCE_SPLIT=record).
+ *
+ *     lane (topic, partition):   part --> part --> part      one after the other, in the order of the request
+ *     lane (topic, partition):   part --> part               lanes side by side, SPLIT_PARALLEL at most
+ *
+ * A part that ends is settled at once, so that a kill leaves in doubt what was on its way, and not what was done.  The
+ * first failure stops its lane: what follows in the same partition must not overtake it.  Elements without coordinates
+ * share a lane.  Neighbour: exchange.c, which starts it and goes on when all lanes have ended.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "exchange_state.h"
+
+struct part {
+    struct parts *split; /* borrowed */
+    size_t site;
+    struct lane *lane; /* borrowed */
+    struct part *next; /* of the lane */
+    struct plan plan;  /* owned parts, while it is on its way */
+    struct pass *pass; /* owned, while it is on its way */
+    struct flight flight;
+    struct settlement settlement;
+    uint64_t retries_left;
+    enum outcome outcome;
+    bool is_ended; /* its outcome is known */
+};
+
+struct lane {
+    struct part *first; /* the next to be sent */
+    struct lane *next;  /* of those that may send */
+};
+
+struct parts {
+    struct exchange *ex; /* borrowed */
+    struct part *parts;  /* owned: one for each element that is sent, in the order of the request */
+    size_t part_count;
+    struct lane *lanes; /* owned */
+    size_t lane_count;
+    struct lane *first_ready, *last_ready;
+    size_t running_count;         /* lanes with a part on its way */
+    enum verdict *rest;           /* owned: NEW for the records whose turn never came */
+    struct settlement settlement; /* of the rest */
+    bool is_unsettled;
+    bool is_started;
+};
+
+#define OWNER_OF(member_pointer, type, member)                                                               \
+    ((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
+
+static void split_pump(struct parts *split);
+
+static size_t record_of(const struct part *part)
+{
+    return part->split->ex->identified.sites[part->site].record;
+}
+
+static void lane_ready(struct parts *split, struct lane *lane)
+{
+    lane->next = NULL;
+    if (split->last_ready != NULL)
+        split->last_ready->next = lane;
+    else
+        split->first_ready = lane;
+    split->last_ready = lane;
+}
+
+/* What only a part on its way needs. */
+static void part_land(struct part *part)
+{
+    plan_deinit(&part->plan);
+    free(part->pass);
+    part->pass = NULL;
+}
+
+/* ---- one part ------------------------------------------------------------------------------------------------ */
+
+/* A failure stops the lane: what follows keeps its place behind it. */
+static void lane_go_on(struct part *part)
+{
+    struct parts *split = part->split;
+    split->running_count--;
+    if (part->outcome == OUTCOME_APPLIED && part->lane->first != NULL)
+        lane_ready(split, part->lane);
+    split_pump(split);
+}
+
+static void part_settled(struct settlement *settlement, enum store_status status)
+{
+    struct part *part = OWNER_OF(settlement, struct part, settlement);
+    part->split->is_unsettled = part->split->is_unsettled || status != STORE_OK;
+    lane_go_on(part);
+}
+
+static void part_end(struct part *part, enum outcome outcome)
+{
+    struct exchange *ex = part->split->ex;
+    size_t record = record_of(part);
+    part->outcome = outcome;
+    part->is_ended = true;
+    part_land(part);
+    if (record == NO_RECORD || ex->claim.ret_claim_id == 0) {
+        lane_go_on(part);
+        return;
+    }
+    ex->outcomes[record] = outcome;
+    part->settlement = (struct settlement){ .claim_id = ex->claim.ret_claim_id,
+                                            .records = &ex->identified.records[record],
+                                            .verdicts = &ex->verdicts[record],
+                                            .outcomes = &ex->outcomes[record],
+                                            .record_count = 1,
+                                            .cause = doubt_cause_of(&part->flight),
+                                            .detail = part->flight.detail,
+                                            .done = part_settled };
+    store_settle(ex->loop->port, &part->settlement);
+}
+
+static void part_on_outcome(struct flight *flight);
+
+static void part_fly(struct part *part)
+{
+    exchange_flight_begin(&part->flight, part->split->ex, &part->plan, part->pass, part_on_outcome);
+}
+
+static void part_on_outcome(struct flight *flight)
+{
+    struct part *part = OWNER_OF(flight, struct part, flight);
+    struct exchange *ex = part->split->ex;
+    if (flight->sent_ns != 0)
+        ex->target_ns += flight->ended_ns - flight->sent_ns;
+    if (flight->attempt_class == ATTEMPT_NOT_SENT && flight->error != ATTEMPT_ERROR_QUEUE &&
+        part->retries_left > 0) {
+        part->retries_left--;
+        part_fly(part);
+        return;
+    }
+    int status = flight->attempt_class == ATTEMPT_KNOWN ? flight->response.status : 0;
+    part_end(part, outcome_of(flight->attempt_class, status, ex->loop->program->settings));
+}
+
+/* False: no memory; nothing was sent. */
+static bool part_start(struct part *part)
+{
+    const struct exchange *ex = part->split->ex;
+    const struct settings *settings = ex->loop->program->settings;
+    size_t record = record_of(part);
+    part->pass = malloc(sizeof *part->pass);
+    if (part->pass == NULL || !plan_build_site(ex->request, &ex->identified, part->site,
+                                               ex->is_keyed && settings->is_stripped, &part->plan))
+        return false;
+    pass_build(part->pass, ex->request, NULL, settings,
+               settings->is_via_added ? ex->loop->program->via : NULL);
+    pass_drop(part->pass, "content-encoding"); /* a part is built from the opened body */
+    if (record != NO_RECORD)
+        pass_key_add(part->pass, &ex->identified.records[record], settings);
+    part->retries_left = settings->connect_retries;
+    part_fly(part);
+    return true;
+}
+
+/* ---- all lanes ----------------------------------------------------------------------------------------------- */
+
+static void rest_settled(struct settlement *settlement, enum store_status status)
+{
+    struct parts *split = OWNER_OF(settlement, struct parts, settlement);
+    split->is_unsettled = split->is_unsettled || status != STORE_OK;
+    exchange_on_split(split->ex);
+}
+
+/* Records whose turn never came, because one before them failed: free again. */
+static bool rest_find(struct parts *split)
+{
+    const struct exchange *ex = split->ex;
+    bool is_any = false;
+    for (size_t i = 0; i < split->part_count; i++) {
+        size_t record = record_of(&split->parts[i]);
+        if (split->parts[i].is_ended || record == NO_RECORD)
+            continue;
+        split->rest[record] = VERDICT_NEW;
+        ex->outcomes[record] = OUTCOME_NOT_SENT;
+        is_any = true;
+    }
+    return is_any && ex->claim.ret_claim_id != 0;
+}
+
+/* All lanes have ended.  [loop] from a callback of the last part or, with no memory for any, from nowhere. */
+static void split_end(struct parts *split)
+{
+    struct exchange *ex = split->ex;
+    if (!rest_find(split)) {
+        exchange_on_split(ex);
+        return;
+    }
+    split->settlement = (struct settlement){ .claim_id = ex->claim.ret_claim_id,
+                                             .records = ex->identified.records,
+                                             .verdicts = split->rest,
+                                             .outcomes = ex->outcomes,
+                                             .record_count = ex->identified.record_count,
+                                             .detail = "",
+                                             .done = rest_settled };
+    store_settle(ex->loop->port, &split->settlement);
+}
+
+static void split_pump(struct parts *split)
+{
+    size_t parallel = (size_t)split->ex->loop->program->settings->split_parallel;
+    while (split->running_count < parallel && split->first_ready != NULL) {
+        struct lane *lane = split->first_ready;
+        split->first_ready = lane->next;
+        if (split->first_ready == NULL)
+            split->last_ready = NULL;
+        struct part *part = lane->first;
+        if (part_start(part)) {
+            lane->first = part->next;
+            split->running_count++;
+        } else {
+            part_land(part); /* the lane stays where it is: its rest is given back */
+        }
+    }
+    if (split->running_count == 0 && split->is_started)
+        split_end(split);
+}
+
+/* Order of the lanes: by topic and partition, elements without coordinates first; inside a lane that of the request. */
+static int part_compare(const void *left, const void *right)
+{
+    const struct part *a = *(struct part *const *)left, *b = *(struct part *const *)right;
+    const struct record *records = a->split->ex->identified.records;
+    size_t record_a = record_of(a), record_b = record_of(b);
+    if (record_a == NO_RECORD || record_b == NO_RECORD) {
+        int order = (record_b == NO_RECORD) - (record_a == NO_RECORD);
+        return order != 0 ? order : (a->site > b->site) - (a->site < b->site);
+    }
+    const struct record_key *key_a = &records[record_a].key, *key_b = &records[record_b].key;
+    size_t shorter =
+        key_a->topic.byte_count < key_b->topic.byte_count ? key_a->topic.byte_count : key_b->topic.byte_count;
+    int order = memcmp(key_a->topic.at, key_b->topic.at, shorter);
+    if (order == 0)
+        order = (key_a->topic.byte_count > key_b->topic.byte_count) -
+                (key_a->topic.byte_count < key_b->topic.byte_count);
+    if (order == 0)
+        order = (key_a->partition > key_b->partition) - (key_a->partition < key_b->partition);
+    return order != 0 ? order : (a->site > b->site) - (a->site < b->site);
+}
+
+static bool is_same_lane(const struct part *a, const struct part *b)
+{
+    const struct record *records = a->split->ex->identified.records;
+    size_t record_a = record_of(a), record_b = record_of(b);
+    if (record_a == NO_RECORD || record_b == NO_RECORD)
+        return record_a == record_b;
+    return slice_equals(records[record_a].key.topic, records[record_b].key.topic) &&
+           records[record_a].key.partition == records[record_b].key.partition;
+}
+
+/* ORDERED holds the parts lane by lane. */
+static void lanes_build(struct parts *split, struct part *const ordered[])
+{
+    for (size_t i = 0; i < split->part_count; i++) {
+        struct part *part = ordered[i];
+        bool is_first = i == 0 || !is_same_lane(ordered[i - 1], part);
+        struct lane *lane = is_first ? &split->lanes[split->lane_count++] : ordered[i - 1]->lane;
+        part->lane = lane;
+        if (is_first) {
+            lane->first = part;
+            lane_ready(split, lane);
+        } else {
+            ordered[i - 1]->next = part;
+        }
+    }
+}
+
+static void parts_build(struct parts *split, struct part *ordered[])
+{
+    const struct exchange *ex = split->ex;
+    for (size_t i = 0; i < ex->identified.site_count; i++) {
+        if (!ex->sent[i])
+            continue;
+        struct part *part = &split->parts[split->part_count];
+        part->split = split;
+        part->site = i;
+        ordered[split->part_count++] = part;
+    }
+    qsort(ordered, split->part_count, sizeof *ordered, part_compare);
+}
+
+void split_free(struct parts *split)
+{
+    if (split == NULL)
+        return;
+    for (size_t i = 0; split->parts != NULL && i < split->part_count; i++) {
+        part_land(&split->parts[i]);
+        flight_deinit(&split->parts[i].flight);
+    }
+    free(split->parts);
+    free(split->lanes);
+    free(split->rest);
+    free(split);
+}
+
+bool split_start(struct exchange *ex)
+{
+    size_t count = ex->plan.site_count;
+    struct parts *split = calloc(1, sizeof *split);
+    struct part **ordered = calloc(count, sizeof(struct part *));
+    ex->parts = split;
+    if (split != NULL) {
+        split->ex = ex;
+        split->parts = calloc(count, sizeof *split->parts);
+        split->lanes = calloc(count, sizeof *split->lanes);
+        split->rest = calloc(ex->identified.record_count, sizeof *split->rest);
+    }
+    if (split == NULL || ordered == NULL || split->parts == NULL || split->lanes == NULL ||
+        split->rest == NULL) {
+        free(ordered);
+        return false;
+    }
+    for (size_t i = 0; i < ex->identified.record_count; i++)
+        split->rest[i] = VERDICT_APPLIED;
+    parts_build(split, ordered);
+    lanes_build(split, ordered);
+    free(ordered);
+    exchange_move(ex, EX_FORWARDING);
+    split_pump(split);
+    split->is_started = split->running_count > 0;
+    return split->is_started;
+}
+
+struct flight *split_flight(const struct exchange *ex)
+{
+    struct parts *split = ex->parts;
+    struct flight *unsent = NULL;
+    size_t ended_count = 0, last = 0;
+    for (size_t i = 0; i < split->part_count; i++) {
+        struct part *part = &split->parts[i];
+        if (!part->is_ended)
+            continue;
+        if (part->outcome != OUTCOME_APPLIED && part->flight.attempt_class == ATTEMPT_KNOWN)
+            return &part->flight;
+        if (part->outcome != OUTCOME_APPLIED && unsent == NULL)
+            unsent = &part->flight;
+        ended_count++;
+        last = i;
+    }
+    if (unsent != NULL)
+        return unsent;
+    return ended_count == 1 ? &split->parts[last].flight : NULL;
+}
+
+bool split_is_unsettled(const struct exchange *ex)
+{
+    return ex->parts->is_unsettled;
+}
