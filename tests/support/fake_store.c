@@ -617,9 +617,12 @@ void store_ask(struct store_port *port, struct question *question)
         [DO_RESOLVE] = do_resolve,       [DO_DECIDE] = do_decide,
     };
     post(port, &question->posting, KIND_QUESTION);
-    question->ret.any =
-        calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct partition_row));
-    assert(question->ret.any != NULL);
+    question->ret.any = NULL;
+    if (question->kind <= ASK_EVENTS) {
+        question->ret.any =
+            calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct partition_row));
+        assert(question->ret.any != NULL);
+    }
     question->ret_row_count = 0;
     question->ret_count = 0;
     question->ret_status = QUESTION_OK;
