@@ -162,7 +162,7 @@ static size_t reaching(enum image_kind kind, bool is_last, size_t byte_count)
 static void image_write(const char *name, const struct file *file, enum image_kind kind,
                         const struct disk_event *running)
 {
-    char path[128];
+    char path[256];
     snprintf(path, sizeof path, "%s/%s", image_folder, name);
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert(fd >= 0);
@@ -183,7 +183,7 @@ static void image_clear(void)
 {
     static const char *const names[] = { "ledger.mdb", "ledger.mdb-lock", "ledger.mdb.new",
                                          "ledger.mdb.new-lock", "sinkonce.lock" };
-    char path[128];
+    char path[256];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", image_folder, names[i]);
         unlink(path);

@@ -330,7 +330,7 @@ static void wake(struct store *store)
 static void post(struct store_port *port, struct posting *posting, enum kind kind)
 {
     posting->port = port;
-    posting->kind = kind;
+    posting->kind = (int)kind;
     posting->next = NULL;
     posting->posted_ns = now_ns();
 }
