@@ -577,8 +577,9 @@ static void input_ended(struct conn *conn)
         refuse(conn, FINISH_BAD_REQUEST);
         break;
     case CONN_WORKING:
-    case CONN_WRITING:
-        conn->is_closing = true;
+    case CONN_WRITING: /* requests that came before the end still get their answers */
+        conn->is_closing =
+            conn->is_closing || evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) == 0;
         break;
     case CONN_STATES:
     default:
