@@ -67,6 +67,12 @@ class Test(harness.Scenario):
         if not harness.is_sanitized():
             self.assertLess(harness.rss_kib(self.proxy.process.pid), 40 * 1024)
 
+    def test_a_large_body_is_never_left_lying_however_it_arrives(self):
+        self.serve()
+        for size in (1 << 20, (1 << 20) + 1, 3 << 20, 10000000):
+            for pieces in (1, 2, 3, 11):
+                self.assertEqual(self.status_of(post_bytes(b"x" * size), pieces), 200, (size, pieces))
+
     def test_D2_a_hundred_deliveries_of_one_record_over_all_loops_take_effect_once(self):
         self.serve(WORKERS="4", WAIT="20s")
         for offset in range(3):
