@@ -60,7 +60,7 @@ enum doubt_policy {
 enum outcome {
     OUTCOME_APPLIED,
     OUTCOME_NOT_APPLIED, /* the target refused it: free again */
-    OUTCOME_NOT_SENT,    /* no byte can have left: free again */
+    OUTCOME_NOT_SENT,    /* no byte can have left: free again, or in doubt again when a policy had re-opened it */
     OUTCOME_UNKNOWN,     /* becomes IN_DOUBT */
 };
 
@@ -110,7 +110,7 @@ struct settlement {
     size_t record_count;
     enum doubt_cause cause;            /* for OUTCOME_UNKNOWN */
     const char *detail;                /* for OUTCOME_UNKNOWN: words for the operator, at most 95 bytes are kept */
-    struct stored_reply reply;         /* kept with each APPLIED record while there is room; status 0: none */
+    struct stored_reply reply;         /* kept while there is room, if it answers one record alone; 0: none */
     void (*done)(struct settlement *settlement, enum store_status status);
     struct posting posting;
 };

@@ -507,8 +507,10 @@ static bool read_body_of_length(struct conn *conn)
             return false;
         request->body_bytes += (size_t)got;
         budget = budget > (size_t)got ? budget - (size_t)got : 0;
-        if (budget == 0)
-            return false; /* the socket is still readable: the next turn goes on */
+        if (budget == 0 && request->body_bytes < length) { /* others first; all may be here already */
+            event_active(conn->turn, EV_TIMEOUT, 0);
+            return false;
+        }
     }
     return true;
 }
@@ -577,8 +579,9 @@ static void input_ended(struct conn *conn)
         refuse(conn, FINISH_BAD_REQUEST);
         break;
     case CONN_WORKING:
-    case CONN_WRITING:
-        conn->is_closing = true;
+    case CONN_WRITING: /* requests that came before the end still get their answers */
+        conn->is_closing =
+            conn->is_closing || evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) == 0;
         break;
     case CONN_STATES:
     default:

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,12 +341,27 @@ static bool listen_start(struct server *server)
 
 /* ---- stop ---------------------------------------------------------------------------------------------------- */
 
+/* Questions that are lent to the ledger come back before their owner goes. */
+static void questions_finish(struct server *server)
+{
+    struct pollfd port = { .events = POLLIN };
+    if (server->admin == NULL)
+        return;
+    port.fd = store_port_fd(server->port);
+    conn_free_all(admin_service(server->admin));
+    while (admin_open_count(server->admin) > 0) {
+        if (poll(&port, 1, -1) > 0)
+            store_port_deliver(server->port);
+    }
+}
+
 static void server_stop(struct server *server)
 {
     listener_free(server->data_listener);
     listener_free(server->admin_listener);
     for (size_t i = 0; i < server->loop_count; i++)
         loop_free(server->loops[i]);
+    questions_finish(server);
     admin_free(server->admin);
     for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
         if (server->signals[i] != NULL)

@@ -229,14 +229,15 @@ static void collect_one(struct upstream *upstream, struct transfer *transfer, CU
         return;
     flight->ended_ns = clock_monotonic_ns();
     transfer_judge(transfer, rc);
-    if (rc == CURLE_OK && transfer->local_port > 0 && fd != CURL_SOCKET_BAD)
+    bool is_clean = rc == CURLE_OK && flight->attempt_class == ATTEMPT_KNOWN;
+    if (is_clean && transfer->local_port > 0 && fd != CURL_SOCKET_BAD)
         idle_table_note(&upstream->connections, transfer->local_port, fd, transfer->idle_limit_ms,
                         flight->ended_ns);
     if (flight->sent_ns != 0)
         metrics_observe(HISTOGRAM_TARGET_DURATION, flight->ended_ns - flight->sent_ns);
     flight->transfer = NULL;
     running_remove(upstream, transfer);
-    transfer_put(transfer, rc == CURLE_OK);
+    transfer_put(transfer, is_clean);
     list_append(&upstream->ended, flight);
 }
 

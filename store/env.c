@@ -137,6 +137,22 @@ static uint64_t reserve_bytes(const struct env *env, const char *path)
     return bytes > RESERVE_BYTES_MAX ? RESERVE_BYTES_MAX : bytes;
 }
 
+/* A file that ends before the pages which it speaks of (a copy cut short) would kill the process by SIGBUS when one
+ * is read.  Made longer, they read as zeros, which the library refuses as damage. */
+static int pad_file(MDB_env *mdb)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    struct stat file;
+    int fd;
+    if (mdb_env_info(mdb, &info) != 0 || mdb_env_stat(mdb, &stat) != 0 || mdb_env_get_fd(mdb, &fd) != 0)
+        return MDB_INVALID;
+    off_t needed = (off_t)((info.me_last_pgno + 1) * stat.ms_psize);
+    if (fstat(fd, &file) != 0)
+        return errno;
+    return file.st_size >= needed || ftruncate(fd, needed) == 0 ? 0 : errno;
+}
+
 static int open_file(struct env *env, const char *path)
 {
     assert(env->mdb == NULL);
@@ -148,6 +164,8 @@ static int open_file(struct env *env, const char *path)
     error = mdb_env_set_mapsize(env->mdb, env->bytes_max & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1));
     if (error == 0)
         error = mdb_env_open(env->mdb, path, open_flags(), 0600);
+    if (error == 0)
+        error = pad_file(env->mdb);
     if (error == 0)
         error = mdb_reader_check(env->mdb, &dead_count);
     if (error == 0)

@@ -2,6 +2,9 @@
  * env.h - the ledger's folder and file: owned by one process, made durably, opened with every check.
  *
  * The folder holds sinkonce.lock (ours while we live), ledger.mdb, and the library's own ledger.mdb-lock.
+ *
+ * A backup is made with mdb_copy -n, which takes a consistent state while we run; cp does not.  A ledger put back from a
+ * backup has forgotten what came after it: those records pass again when they are delivered again.
  */
 #ifndef SINKONCE_STORE_ENV_H
 #define SINKONCE_STORE_ENV_H

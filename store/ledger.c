@@ -7,9 +7,7 @@
  *                                        it failed: close, reopen, read back; then the same batch again with
  *                                        less in it (full), or all of it refused (the disk)
  *
- * What the ledger still owes after a failure it keeps here and tries every 250 ms, traffic or not:
- *     releases      claims of a failed batch: nothing was sent, but their INTENT may be on disk
- *     kept          settlements whose outcome is known and not yet written
+ * What the ledger still owes after a failure (owed.h) it tries to write every 250 ms, traffic or not.
  *
  *     health        left by                          what is answered meanwhile
  *     GOOD          a commit that fails              everything
@@ -27,18 +25,12 @@
 #include "env.h"
 #include "failpoint.h"
 #include "machine.h"
+#include "owed.h"
 #include "port.h"
 
 enum { RETRY_MS = 250, FULL_PERCENT = 85 };
 
 enum health { HEALTH_GOOD, HEALTH_FULL, HEALTH_FAILING };
-
-/* A settlement with memory of its own. */
-struct kept {
-    struct settlement settlement;
-    struct kept *next;
-    char bytes[]; /* records, verdicts, outcomes, topics, detail, answer */
-};
 
 struct ledger {
     pthread_t thread;
@@ -57,9 +49,7 @@ struct ledger {
     uint64_t retry_ms;
     char failure[96];             /* of the last failed commit, for the event */
     struct posting_list answered; /* of the batch that runs: out of the machine, not yet handed back */
-    uint64_t *releases;           /* owned: claim ids */
-    size_t release_count, release_room;
-    struct kept *first_kept, *last_kept; /* owned */
+    struct owed owed;             /* after failures */
 
     struct store_row row;
     pthread_mutex_t figures_lock;
@@ -125,93 +115,6 @@ static void count_error(struct ledger *ledger)
     pthread_mutex_unlock(&ledger->figures_lock);
 }
 
-/* ---- what is owed after a failure ------------------------------------------------------------------------------- */
-
-/* Room for COUNT more releases, before the claims are judged: a failed batch must not meet a lack of memory. */
-static bool make_release_room(struct ledger *ledger, size_t count)
-{
-    size_t needed = ledger->release_count + count;
-    if (needed <= ledger->release_room)
-        return true;
-    uint64_t *releases = realloc(ledger->releases, 2 * needed * sizeof releases[0]);
-    if (releases == NULL)
-        return false;
-    ledger->releases = releases;
-    ledger->release_room = 2 * needed;
-    return true;
-}
-
-static void *copy_bytes(char **at, const void *bytes, size_t byte_count)
-{
-    void *copy = *at;
-    if (byte_count > 0)
-        memcpy(copy, bytes, byte_count);
-    *at += (byte_count + 7) & ~(size_t)7;
-    return copy;
-}
-
-static struct slice copy_slice(char **at, struct slice slice)
-{
-    return slice_of(copy_bytes(at, slice.at, slice.byte_count), slice.byte_count);
-}
-
-static size_t kept_bytes(const struct settlement *settlement)
-{
-    size_t count = settlement->record_count;
-    size_t byte_count = count * (sizeof(struct record) + sizeof(enum verdict) + sizeof(enum outcome));
-    for (size_t i = 0; i < count; i++)
-        byte_count += settlement->records[i].key.topic.byte_count + 8;
-    return byte_count + settlement->reply.content_type.byte_count + settlement->reply.body.byte_count +
-           DETAIL_BYTES_MAX + 1 + 8 * 6;
-}
-
-/* NULL: no memory. */
-static struct kept *kept_new(const struct settlement *settlement)
-{
-    struct kept *kept = calloc(1, sizeof *kept + kept_bytes(settlement));
-    if (kept == NULL)
-        return NULL;
-    size_t count = settlement->record_count;
-    char *at = kept->bytes;
-    kept->settlement = *settlement;
-    struct record *records = copy_bytes(&at, settlement->records, count * sizeof records[0]);
-    for (size_t i = 0; i < count; i++)
-        records[i].key.topic = copy_slice(&at, records[i].key.topic);
-    kept->settlement.records = records;
-    kept->settlement.verdicts = copy_bytes(&at, settlement->verdicts, count * sizeof settlement->verdicts[0]);
-    kept->settlement.outcomes = copy_bytes(&at, settlement->outcomes, count * sizeof settlement->outcomes[0]);
-    kept->settlement.reply.content_type = copy_slice(&at, settlement->reply.content_type);
-    kept->settlement.reply.body = copy_slice(&at, settlement->reply.body);
-    const char *detail = settlement->detail == NULL ? "" : settlement->detail;
-    char *words = copy_bytes(&at, detail, strnlen(detail, DETAIL_BYTES_MAX));
-    kept->settlement.detail = words; /* the zero behind it is calloc's */
-    return kept;
-}
-
-/* False: no memory; the settlement stays with us until it can be written. */
-static bool keep_settlement(struct ledger *ledger, const struct settlement *settlement)
-{
-    struct kept *kept = kept_new(settlement);
-    if (kept == NULL)
-        return false;
-    if (ledger->last_kept != NULL)
-        ledger->last_kept->next = kept;
-    else
-        ledger->first_kept = kept;
-    ledger->last_kept = kept;
-    return true;
-}
-
-static void drop_kept(struct ledger *ledger)
-{
-    for (struct kept *next, *kept = ledger->first_kept; kept != NULL; kept = next) {
-        next = kept->next;
-        free(kept);
-    }
-    ledger->first_kept = ledger->last_kept = NULL;
-    ledger->release_count = 0;
-}
-
 /* ---- transactions ----------------------------------------------------------------------------------------------- */
 
 /* Forget all and read it back.  False: it cannot be read now. */
@@ -267,10 +170,7 @@ static void repair(struct ledger *ledger)
         machine_probe(ledger->machine);
         if (ledger->health == HEALTH_FAILING)
             machine_note(ledger->machine, EVENT_DISK_ERROR, ledger->failure);
-        for (size_t i = 0; i < ledger->release_count; i++)
-            machine_release(ledger->machine, ledger->releases[i]);
-        for (struct kept *kept = ledger->first_kept; kept != NULL; kept = kept->next)
-            machine_settle(ledger->machine, &kept->settlement);
+        owed_pay(&ledger->owed, ledger->machine);
         machine_end(ledger->machine);
         status = commit(ledger, &rows);
     }
@@ -278,14 +178,14 @@ static void repair(struct ledger *ledger)
         on_failure(ledger, &rows, status);
         return;
     }
-    drop_kept(ledger);
+    owed_clear(&ledger->owed);
     ledger->health = HEALTH_GOOD;
     publish(ledger, 0, 0);
 }
 
 static bool owes(const struct ledger *ledger)
 {
-    return ledger->health != HEALTH_GOOD || ledger->first_kept != NULL || ledger->release_count > 0;
+    return ledger->health != HEALTH_GOOD || !owed_is_empty(&ledger->owed);
 }
 
 /* ---- one batch -------------------------------------------------------------------------------------------------- */
@@ -390,8 +290,7 @@ static void owe_releases(struct ledger *ledger, const struct posting_list *list)
     for (struct posting *posting = list->first; posting != NULL; posting = posting->next) {
         if (posting->kind != POSTING_CLAIM || claim_of(posting)->ret_claim_id == 0)
             continue;
-        assert(ledger->release_count < ledger->release_room);
-        ledger->releases[ledger->release_count++] = claim_of(posting)->ret_claim_id;
+        owed_release(&ledger->owed, claim_of(posting)->ret_claim_id);
         claim_of(posting)->ret_claim_id = 0; /* owed once, however often the batch is tried */
     }
 }
@@ -406,7 +305,7 @@ static bool refuse(struct ledger *ledger, struct posting *posting, enum store_st
         claim_of(posting)->ret_new_count = claim_of(posting)->ret_retried_count = 0;
         break;
     case POSTING_SETTLEMENT:
-        if (!keep_settlement(ledger, settlement_of(posting)))
+        if (!owed_keep(&ledger->owed, settlement_of(posting)))
             return false;
         status = STORE_FAILED;
         break;
@@ -481,7 +380,7 @@ static void run_batch(struct ledger *ledger, struct posting_list todo)
         repair(ledger);
     size_t claim_count = count_postings(&todo, POSTING_CLAIM) + machine_waiter_count(ledger->machine);
     bool has_room =
-        make_release_room(ledger, 2 * claim_count); /* a batch is tried with claims twice at most */
+        owed_make_room(&ledger->owed, 2 * claim_count); /* a batch is tried with claims twice at most */
     if (ledger->health != HEALTH_FAILING && has_room) {
         serve(ledger, todo);
         return;
@@ -635,8 +534,7 @@ static void ledger_free(struct ledger *ledger)
 {
     if (ledger == NULL)
         return;
-    drop_kept(ledger);
-    free(ledger->releases);
+    owed_clear(&ledger->owed);
     machine_free(ledger->machine);
     env_deinit(&ledger->env);
     pthread_cond_destroy(&ledger->is_posted);

@@ -28,6 +28,19 @@ void settle_applied(struct machine *machine, struct open_range *range)
     free(marks);
 }
 
+/* Nothing was sent under this claim, so the record is what it was before: free, or in doubt.  A doubt that a policy
+ * re-opened in vain must not vanish: its first sending may have been applied. */
+static void give_back(struct machine *machine, struct open_range *range)
+{
+    if (range->row.attempts <= 1) {
+        opens_remove(machine, range);
+        return;
+    }
+    range->row.attempts--;
+    opens_doubt(machine, range, range->row.cause, "re-opened, and nothing was sent", machine->now.unix_ms);
+    audit_event(machine, EVENT_IN_DOUBT, range->partition, range->first, range->row.last, range->row.detail);
+}
+
 static void settle_range(struct machine *machine, struct open_range *range,
                          const struct settlement *settlement, enum outcome outcome)
 {
@@ -39,8 +52,10 @@ static void settle_range(struct machine *machine, struct open_range *range,
         settle_applied(machine, range);
         break;
     case OUTCOME_NOT_APPLIED:
-    case OUTCOME_NOT_SENT:
         opens_remove(machine, range);
+        break;
+    case OUTCOME_NOT_SENT:
+        give_back(machine, range);
         break;
     case OUTCOME_UNKNOWN:
         opens_doubt(machine, range, settlement->cause, settlement->detail, machine->now.unix_ms);
@@ -95,18 +110,12 @@ void machine_settle(struct machine *machine, const struct settlement *settlement
     }
 }
 
-/* Nothing was sent under this claim; but what had been a doubt before it is one again. */
 static void release_in(struct machine *machine, struct partition *partition, uint64_t claim_id)
 {
     for (size_t i = partition->opens.count; i > 0; i--) {
         struct open_range *range = partition->opens.at[i - 1];
-        if (range->row.state != OPEN_INTENT || range->row.claim_id != claim_id)
-            continue;
-        if (range->row.attempts > 1)
-            opens_doubt(machine, range, range->row.cause, "claimed again, and given back",
-                        machine->now.unix_ms);
-        else
-            opens_remove(machine, range);
+        if (range->row.state == OPEN_INTENT && range->row.claim_id == claim_id)
+            give_back(machine, range);
     }
 }
 

@@ -191,6 +191,7 @@ def print_table(candidates):
             one.name, one.rate(), one.rate() / base.rate(), one.cpu(), one.cpu() / base.cpu(),
             one.median(lambda run: run["p50"] / 1000), one.median(lambda run: run["p99"] / 1000),
             peak_bytes(one.pids()) / MIB, ledger_per_record(one)))
+    print("(new, ledger in RAM): nothing is durable; what it is better than \"new\" is the price of the disk.")
     print("CPU us: microseconds of the proxy's processes per request.  peak MiB: VmHWM, nginx summed over its processes.")
 
 
@@ -242,6 +243,21 @@ def ledger_bytes(data_dir):
     return stat.st_size, max(0, stat.st_blocks * 512 - stat.st_size)
 
 
+def sync_ms(folder):
+    """What one fdatasync of a page costs on the disk of the ledgers, by the median of 200."""
+    took = []
+    path = os.path.join(folder, "sync")
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+    for number in range(200):
+        os.pwrite(descriptor, b"x" * 4096, 4096 * (number % 8))
+        begin = time.monotonic()
+        os.fdatasync(descriptor)
+        took.append((time.monotonic() - begin) * 1000)
+    os.close(descriptor)
+    os.unlink(path)
+    return statistics.median(took)
+
+
 def tool_versions():
     def first_line(command):
         done = subprocess.run(command, capture_output=True, text=True)
@@ -250,17 +266,21 @@ def tool_versions():
             first_line(["wrk", "-v"])]
 
 
-def run(folder, options):
+def run(folder, memory, options):
     print("%d cores; %d connections, 500-byte records, one a request; %d rounds of %d s" % (
         os.cpu_count(), CONNECTIONS, options.rounds, options.seconds))
     print("\n".join(tool_versions()))
+    print("disk: %.2f ms for a page and its fdatasync; load of the machine before: %.1f" % (
+        sync_ms(folder), os.getloadavg()[0]))
     target = Target(folder)
     candidates = [start_nginx(folder, target), start_haproxy(folder, target),
                   start_sinkonce("sinkonce, new", folder, target),
                   start_sinkonce("sinkonce, duplicates", folder, target, distinct=DISTINCT)]
+    if memory:
+        candidates.append(start_sinkonce("(new, ledger in RAM)", memory, target))
     measure(candidates, options.rounds, options.seconds)
     print_table(candidates)
-    nginx, _, new, duplicates = candidates
+    nginx, _, new, duplicates = candidates[:4]
     rates = nginx.rate(), new.rate(), duplicates.rate()
     for candidate in candidates:
         candidate.process.end()
@@ -283,11 +303,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     options = parser.parse_args()
-    folder = tempfile.mkdtemp(prefix="sinkonce-bench-")
+    folders = [tempfile.mkdtemp(prefix="sinkonce-bench-")]
+    if os.access("/dev/shm", os.W_OK):
+        folders.append(tempfile.mkdtemp(prefix="sinkonce-bench-", dir="/dev/shm"))
     try:
-        run(folder, options)
+        run(folders[0], folders[1] if len(folders) > 1 else None, options)
     finally:
-        if not os.environ.get("KEEP_FOLDERS"):
+        for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -469,6 +469,18 @@ static void test_a_doubt_is_retried_only_when_its_record_comes_again(void **stat
     store_question_deinit(&question);
 }
 
+static void test_a_doubt_that_was_reopened_in_vain_is_one_again(void **state)
+{
+    (void)state;
+    begin_with_policy(POLICY_RETRY);
+    make_doubt(8, 1);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 8, 1, MARK_NONE, OUTCOME_NOT_SENT), VERDICT_NEW);
+    assert_int_equal(desk_state(&desk, "orders", 3, 8),
+                     RECORD_IN_DOUBT); /* its first sending may be applied */
+    assert_int_equal(desk_offer(&desk, "orders", 3, 8, 1, MARK_NONE, OUTCOME_NOT_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_ABSENT); /* the target said so */
+}
+
 static void test_the_policy_assume_applied_drops_a_doubt_and_counts_it(void **state)
 {
     (void)state;
@@ -744,6 +756,7 @@ int main(void)
         TEST(test_a_held_doubt_lets_a_delivery_go_on_when_it_is_resolved),
         TEST(test_the_policy_retry_opens_a_doubt_again_and_counts_it),
         TEST(test_a_doubt_is_retried_only_when_its_record_comes_again),
+        TEST(test_a_doubt_that_was_reopened_in_vain_is_one_again),
         TEST(test_the_policy_assume_applied_drops_a_doubt_and_counts_it),
         TEST(test_a_policy_acts_for_the_whole_claim_or_not_at_all),
         TEST(test_too_many_doubts_stop_new_claims_but_not_duplicates),

@@ -46,6 +46,7 @@ static void on_settled(struct settlement *settlement, enum store_status status)
 
 void order_init(struct order *order, const char *topic, int32_t partition, int64_t first, size_t count)
 {
+    store_claim_deinit(&order->claim);
     memset(order, 0, sizeof *order);
     order->claim.records = order->records;
     order->claim.ret_verdicts = order->verdicts;
@@ -149,7 +150,7 @@ enum store_status desk_ask(struct desk *desk, struct question *question)
 enum verdict desk_offer(struct desk *desk, const char *topic, int32_t partition, int64_t first, size_t count,
                         record_mark mark, enum outcome outcome)
 {
-    struct order *order = malloc(sizeof *order);
+    struct order *order = calloc(1, sizeof *order);
     assert(order != NULL);
     order_init(order, topic, partition, first, count);
     for (size_t i = 0; mark != MARK_NONE && i < count; i++)

@@ -29,7 +29,7 @@ struct order {
 struct desk desk_open(struct store *store);
 void desk_close(struct desk *desk);
 
-/* COUNT neighbours from FIRST on, without marks. */
+/* COUNT neighbours from FIRST on, without marks.  ORDER is all zero, or was used before. */
 void order_init(struct order *order, const char *topic, int32_t partition, int64_t first, size_t count);
 void order_add(struct order *order, const char *topic, int32_t partition, int64_t offset, record_mark mark);
 void order_deinit(struct order *order);

@@ -203,18 +203,20 @@ class Answer:
 
 
 class Later:
-    """A call in another thread; result() waits for it and gives what it returned, or None when it failed."""
+    """A call in another thread; result() waits for it and gives what it returned, or None when the connection failed."""
 
     def __init__(self, call, *arguments, **named):
-        self.value = self.error = None
+        self.value = self.error = self.wrong = None
         self.thread = threading.Thread(target=self._run, args=(call, arguments, named), daemon=True)
         self.thread.start()
 
     def _run(self, call, arguments, named):
         try:
             self.value = call(*arguments, **named)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, EOFError, http.client.HTTPException) as error:
             self.error = error
+        except Exception as error:  # for the thread of the test
+            self.wrong = error
 
     def is_running(self):
         return self.thread.is_alive()
@@ -223,6 +225,8 @@ class Later:
         self.thread.join(60)
         if self.thread.is_alive():
             raise TimeoutError("a request was never answered")
+        if self.wrong:
+            raise self.wrong
         return self.value
 
     def finish(self):

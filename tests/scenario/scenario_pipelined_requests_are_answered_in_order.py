@@ -46,9 +46,9 @@ class Test(harness.Scenario):
     def test_requests_before_a_half_close_are_answered(self):
         self.serve()
         with Wire(self.proxy.port) as wire:
-            wire.send(post_bytes(record("orders", 0, 1)))
+            wire.send(b"".join(post_bytes(record("orders", 0, n)) for n in (1, 2, 3)))
             wire.end_output()
-            self.assertEqual(wire.final().status, 200)
+            self.assertEqual([wire.final().status for _ in (1, 2, 3)], [200] * 3)
             self.assertTrue(wire.is_ended())
 
     def test_H_34_R_11_a_100_comes_before_the_body_and_expect_is_not_forwarded(self):

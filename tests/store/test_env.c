@@ -142,6 +142,20 @@ static void test_a_foreign_file_is_refused(void **state)
     assert_refused_with("no ledger of sinkonce, or damaged");
 }
 
+static void test_a_file_cut_short_is_refused_and_kills_nobody(void **state)
+{
+    char path[160];
+    (void)state;
+    bed_open();
+    for (int64_t i = 0; i < 200; i++)
+        desk_offer(&bed.desk, "orders", (int32_t)i, i * 7, 1, mark_of_hash(5), OUTCOME_APPLIED);
+    bed_close();
+    bed_path("ledger.mdb", path);
+    assert_int_equal(truncate(path, 3 * 4096), 0);
+    assert_int_equal(bed_try_open(), STORE_UNREADABLE);
+    assert_true(strlen(bed.why) > 20);
+}
+
 static void test_Z12_another_scope_is_refused_with_both_names(void **state)
 {
     (void)state;
@@ -444,6 +458,7 @@ int main(void)
         TEST(test_L07_an_empty_file_is_no_new_ledger),
         TEST(test_L07_what_an_unfinished_creation_left_is_thrown_away),
         TEST(test_a_foreign_file_is_refused),
+        TEST(test_a_file_cut_short_is_refused_and_kills_nobody),
         TEST(test_Z12_another_scope_is_refused_with_both_names),
         TEST(test_L15_another_version_of_the_library_is_refused_in_words),
         TEST(test_L15_another_format_of_ours_is_refused_in_words),

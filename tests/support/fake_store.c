@@ -330,7 +330,7 @@ static void wake(struct store *store)
 static void post(struct store_port *port, struct posting *posting, enum kind kind)
 {
     posting->port = port;
-    posting->kind = kind;
+    posting->kind = (int)kind;
     posting->next = NULL;
     posting->posted_ns = now_ns();
 }
@@ -372,13 +372,13 @@ static void keep_reply(struct store *store, struct fake_record *record, const st
     record->body_bytes = reply->body.byte_count;
 }
 
-static void become_doubt(struct store *store, struct fake_record *record, const struct settlement *settlement)
+static void become_doubt(struct store *store, struct fake_record *record, enum doubt_cause cause,
+                         const char *detail)
 {
     record->state = FAKE_IN_DOUBT;
     record->doubt_id = store->next_id++;
-    record->cause = settlement->cause;
-    snprintf(record->detail, sizeof record->detail, "%s",
-             settlement->detail == NULL ? "" : settlement->detail);
+    record->cause = cause;
+    snprintf(record->detail, sizeof record->detail, "%s", detail == NULL ? "" : detail);
     store->figures.in_doubt_records++;
     store->figures.doubts_by_cause[record->cause]++;
     store->figures.entered_by_cause[record->cause]++;
@@ -395,12 +395,19 @@ static void settle_one(struct store *store, const struct settlement *settlement,
         if (settlement->record_count == 1)
             keep_reply(store, record, &settlement->reply);
         break;
-    case OUTCOME_NOT_APPLIED:
     case OUTCOME_NOT_SENT:
+        if (record->attempts > 1) { /* a doubt that was re-opened in vain */
+            record->attempts--;
+            become_doubt(store, record, record->cause, "re-opened, and nothing was sent");
+            break;
+        }
+        forget(store, record);
+        break;
+    case OUTCOME_NOT_APPLIED:
         forget(store, record);
         break;
     case OUTCOME_UNKNOWN:
-        become_doubt(store, record, settlement);
+        become_doubt(store, record, settlement->cause, settlement->detail);
         break;
     }
 }
@@ -617,9 +624,12 @@ void store_ask(struct store_port *port, struct question *question)
         [DO_RESOLVE] = do_resolve,       [DO_DECIDE] = do_decide,
     };
     post(port, &question->posting, KIND_QUESTION);
-    question->ret.any =
-        calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct partition_row));
-    assert(question->ret.any != NULL);
+    question->ret.any = NULL;
+    if (question->kind <= ASK_EVENTS) {
+        question->ret.any =
+            calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct partition_row));
+        assert(question->ret.any != NULL);
+    }
     question->ret_row_count = 0;
     question->ret_count = 0;
     question->ret_status = QUESTION_OK;

@@ -109,6 +109,19 @@ void rows_mem_fail_at(struct rows *rows, size_t count, enum rows_status status)
     rows->planned_status = status;
 }
 
+void rows_mem_damage(struct rows *rows, unsigned *which)
+{
+    assert(rows->count > 0);
+    struct row *row = &rows->at[(size_t)rand_r(which) % rows->count];
+    if (row->value_bytes == 0)
+        return;
+    size_t at = (size_t)rand_r(which) % row->value_bytes;
+    if (rand_r(which) % 8 == 0)
+        row->value_bytes = at;
+    else
+        row->value[at] = (char)(row->value[at] ^ (1 << rand_r(which) % 8));
+}
+
 void rows_mem_begin(struct rows *rows)
 {
     rows->is_changed = false;

@@ -12,6 +12,8 @@ void rows_mem_free(struct rows *rows);
 size_t rows_mem_count(const struct rows *rows);
 /* From now on the COUNTth change fails the transaction with STATUS. */
 void rows_mem_fail_at(struct rows *rows, size_t count, enum rows_status status);
+/* Flip one bit of one value, or cut it short; WHICH chooses. */
+void rows_mem_damage(struct rows *rows, unsigned *which);
 void rows_mem_begin(struct rows *rows); /* a new transaction: neither changed nor failed */
 
 #endif

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What is as large as a limit passes, one byte more is refused; nothing in between hangs."""
+
+import os
+
+import harness
+from harness import Later, Wire, chunked, post_bytes, record, sinkonce
+
+
+class Test(harness.Scenario):
+    def status_of(self, data, pieces=1):
+        with Wire(self.proxy.port) as wire:
+            size = -(-len(data) // pieces)
+            for at in range(0, len(data), size):
+                if not wire.send(data[at:at + size]):
+                    break
+            return wire.final().status
+
+    @staticmethod
+    def head_of(byte_count):
+        """A request head of exactly so many bytes, in lines of a few thousand."""
+        start, end = b"GET /in HTTP/1.1\r\nHost: x\r\n", b"\r\n"
+        left = byte_count - len(start) - len(end)
+        lines = []
+        while left:
+            size = left if left < 4000 else 2000
+            lines.append(b"X: " + b"a" * (size - 5) + b"\r\n")
+            left -= size
+        return start + b"".join(lines) + end
+
+    def test_H_40_a_head_of_just_the_limit_passes_and_one_byte_more_does_not(self):
+        for limit, name in ((65536, None), (65535, "65535B"), (1024, "1KiB"), (4096, "4KiB"), (100000, "100000B")):
+            with self.subTest(limit):
+                if self.proxy is None:
+                    self.serve()
+                else:
+                    self.restart(MAX_HEAD=name)
+                for pieces in (1, 7):
+                    self.assertEqual(self.status_of(self.head_of(limit), pieces), 200)
+                    self.assertEqual(self.status_of(self.head_of(limit + 1), pieces), 431)
+                    self.assertEqual(self.status_of(self.head_of(limit + 3000), pieces), 431)
+
+    def test_H_40_R_26_a_target_of_8_kib_passes_and_one_byte_more_does_not(self):
+        self.serve()
+        for size, status in ((8192, 200), (8193, 414), (60000, 414)):
+            self.assertEqual(self.status_of(b"GET /" + b"a" * (size - 1) + b" HTTP/1.1\r\nHost: x\r\n\r\n"), status)
+
+    def test_H_43_a_hundred_fields_pass_and_one_more_does_not(self):
+        self.serve()
+        for count, status in ((100, 200), (101, 431)):
+            fields = b"".join(b"X-%d: a\r\n" % n for n in range(count - 1))
+            self.assertEqual(self.status_of(b"GET / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n"), status)
+
+    def test_R_26_a_body_of_just_the_limit_passes_and_one_byte_more_does_not(self):
+        self.serve(MAX_BODY="100000B")
+        for size, status in ((100000, 200), (100001, 413), (0, 200), (1, 200)):
+            self.assertEqual(self.status_of(post_bytes(b"x" * size)), status)
+            head = b"POST /in HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            pieces = [b"x" * min(7000, size - at) for at in range(0, size, 7000)]
+            self.assertEqual(self.status_of(head + chunked(*pieces)), status)
+
+    def test_a_body_of_sixteen_megabytes_goes_through_and_leaves_no_memory_behind(self):
+        self.serve()
+        body = b"x" * (16 << 20)
+        self.assertEqual(self.status_of(post_bytes(body)), 200)
+        self.assertEqual(self.target.lines()[-1][1], sinkonce.journal_hash(body))
+        if not harness.is_sanitized():
+            self.assertLess(harness.rss_kib(self.proxy.process.pid), 40 * 1024)
+
+    def test_a_large_body_is_never_left_lying_however_it_arrives(self):
+        self.serve()
+        for size in (1 << 20, (1 << 20) + 1, 3 << 20, 10000000):
+            for pieces in (1, 2, 3, 11):
+                self.assertEqual(self.status_of(post_bytes(b"x" * size), pieces), 200, (size, pieces))
+
+    def test_D2_a_hundred_deliveries_of_one_record_over_all_loops_take_effect_once(self):
+        self.serve(WORKERS="4", WAIT="20s")
+        for offset in range(3):
+            calls = [Later(self.send, offset, timeout=60) for _ in range(100)]
+            answers = [call.result() for call in calls]
+            self.assertEqual({answer.status for answer in answers}, {200})
+            self.assertEqual([answer.is_replayed for answer in answers].count(False), 1)
+            self.assertEqual(self.applied(offset), 1)
+
+    def test_a_unix_socket_serves_connectors_and_is_taken_over_after_a_kill(self):
+        path = os.path.join(self.target._folder.path, "s")
+        self.serve(LISTEN="unix:" + path)
+        for _ in range(2):
+            with harness.socket.socket(harness.socket.AF_UNIX) as connection:
+                connection.connect(path)
+                connection.sendall(post_bytes(record("orders", 0, 1)))
+                self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
+            self.restart()
+        self.assertEqual(self.applied(1), 1)
+        self.proxy.stop()
+        self.assertFalse(os.path.exists(path))
+
+
+if __name__ == "__main__":
+    harness.main()
