@@ -233,17 +233,25 @@ static void answer_deinit(struct answer *answer)
 
 /* ---- outcomes ------------------------------------------------------------------------------------------------ */
 
-/* TOPIC+PARTITION+OFFSET, as sinks write it whose keys are ignored.  Split from the right. */
+/* A decimal number that ends ID, and the '+' before it; ID is what stands before both. */
+static bool plus_number_take(struct slice *id, uint64_t max, uint64_t *ret_number)
+{
+    size_t plus = id->byte_count;
+    while (plus > 0 && id->at[plus - 1] != '+')
+        plus--;
+    if (plus == 0 || !decimal_read(slice_of(id->at + plus, id->byte_count - plus), max, ret_number))
+        return false;
+    id->byte_count = plus - 1;
+    return true;
+}
+
+/* TOPIC+PARTITION+OFFSET, as sinks write it whose keys are ignored. */
 static bool is_plus_id(struct slice id, const struct record_key *key)
 {
-    const char *last = id.byte_count > 0 ? memrchr(id.at, '+', id.byte_count) : NULL;
-    const char *first = last != NULL ? memrchr(id.at, '+', (size_t)(last - id.at)) : NULL;
     uint64_t partition, offset;
-    return first != NULL &&
-           decimal_read(slice_of(first + 1, (size_t)(last - first - 1)), INT32_MAX, &partition) &&
-           decimal_read(slice_of(last + 1, (size_t)(id.at + id.byte_count - last - 1)), INT64_MAX, &offset) &&
+    return plus_number_take(&id, INT64_MAX, &offset) && plus_number_take(&id, INT32_MAX, &partition) &&
            (int32_t)partition == key->partition && (int64_t)offset == key->offset &&
-           slice_equals(slice_of(id.at, (size_t)(first - id.at)), key->topic);
+           slice_equals(id, key->topic);
 }
 
 static bool is_formatted_id(struct slice id, const struct record_key *key, const struct id_format *format)
