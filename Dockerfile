@@ -5,7 +5,7 @@ FROM debian:bookworm-slim AS build
 RUN apt-get update \
  && apt-get upgrade -y \
  && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config libevent-dev \
-      libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev \
+      libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev zlib1g-dev libzstd-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY CMakeLists.txt ./
@@ -25,7 +25,7 @@ LABEL org.opencontainers.image.title="sinkonce" \
 RUN apt-get update \
  && apt-get upgrade -y \
  && apt-get install -y --no-install-recommends ca-certificates libevent-core-2.1-7 libevent-pthreads-2.1-7 \
-      libcurl4 libjansson4 liblmdb0 libxxhash0 \
+      libcurl4 libjansson4 liblmdb0 libxxhash0 zlib1g libzstd1 \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/* \
  && install -d -o 65532 -g 65532 -m 0700 /var/lib/sinkonce
 COPY --from=build /sinkonce /usr/local/bin/sinkonce

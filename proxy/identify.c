@@ -1,173 +1,276 @@
 /*
  * identify.c - see identify.h.
  *
- * A shape is one function in a table.  It finds the records and their ranges; rules and locators are the business of
+ * Opens the body, decides which shape it has, and lets that shape read it.  Shapes are in identify_array.c, _lines.c,
+ * _bulk.c and _opaque.c, what they find is collected by identify_gather.c, rules and locators are the business of
  * identify_find.c, where bytes are cut that of identify_cut.c.
  */
 #include "identify.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
-#include "identify_cut.h"
-#include "identify_find.h"
 #include "identify_header.h"
+#include "identify_shapes.h"
 
-/* ---- identity marks ------------------------------------------------------------------------------------------ */
-
-/* The hash of what stays of BYTES without RANGES; the same wherever the cuts were.  False: no memory. */
-static bool hash_without(struct slice bytes, const struct range ranges[], size_t range_count,
-                         uint64_t *ret_hash)
-{
-    if (range_count == 0) {
-        *ret_hash = XXH3_64bits(bytes.byte_count > 0 ? bytes.at : "", bytes.byte_count);
-        return true;
-    }
-    XXH3_state_t *state = XXH3_createState();
-    if (state == NULL)
-        return false;
-    bool is_hashed = XXH3_64bits_reset(state) == XXH_OK;
-    size_t at = 0;
-    for (size_t i = 0; i <= range_count && is_hashed; i++) {
-        size_t end = i < range_count ? ranges[i].begin : bytes.byte_count;
-        is_hashed = XXH3_64bits_update(state, bytes.at + at, end - at) == XXH_OK;
-        at = i < range_count ? ranges[i].end : end;
-    }
-    *ret_hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return is_hashed;
-}
-
-static bool is_hashed(enum identity_setting identity, const struct finding *finding)
-{
-    return identity == IDENTITY_BODY || (identity == IDENTITY_AUTO && !finding->has_timestamp);
-}
-
-/* BYTES are the record's own.  False: no memory. */
-static bool mark_make(enum identity_setting identity, struct slice bytes, const struct finding *finding,
-                      record_mark *ret_mark)
-{
-    *ret_mark = MARK_NONE;
-    if (!is_hashed(identity, finding)) {
-        if (identity != IDENTITY_OFF && finding->has_timestamp)
-            *ret_mark = mark_of_timestamp(finding->timestamp_ms);
-        return true;
-    }
-    struct slice members[CUT_MEMBERS_MAX + 1];
-    struct range ranges[CUT_MEMBERS_MAX + 1];
-    size_t member_count = finding->member_count;
-    memcpy(members, finding->members, member_count * sizeof members[0]);
-    if (finding->unhashed.byte_count > 0)
-        members[member_count++] = finding->unhashed;
-    uint64_t hash;
-    size_t range_count = cut_members(bytes.at, bytes.byte_count, members, member_count, ranges);
-    if (!hash_without(bytes, ranges, range_count, &hash))
-        return false;
-    *ret_mark = mark_of_hash(hash);
-    return true;
-}
-
-/* ---- one record per request ---------------------------------------------------------------------------------- */
-
-/* Room for RECORD_COUNT records.  False: no memory. */
-static bool records_reserve(struct identified *ret, size_t record_count, size_t range_count,
-                            size_t topic_bytes)
-{
-    ret->records = calloc(record_count, sizeof *ret->records);
-    ret->sites = calloc(record_count, sizeof *ret->sites);
-    ret->topics = malloc(topic_bytes);
-    if (range_count > 0)
-        ret->strip_ranges = calloc(range_count, sizeof *ret->strip_ranges);
-    return ret->records != NULL && ret->sites != NULL && ret->topics != NULL &&
-           (range_count == 0 || ret->strip_ranges != NULL);
-}
-
-/* A signature covers what would be cut, so then nothing is to be stripped.  Sorts the finding's members. */
-static void strip_fill(struct identified *ret, const struct request *request, struct finding *finding)
-{
-    if (head_is_signed(request))
-        return;
-    ret->strip_range_count = cut_members(request->body, request->body_bytes, finding->members,
-                                         finding->member_count, ret->strip_ranges);
-    ret->strip_header_count = finding->header_count;
-    memcpy(ret->strip_headers, finding->headers, finding->header_count * sizeof finding->headers[0]);
-}
-
-/* The whole request is one record, or none. */
-static bool single_read(const struct identifier *identifier, const struct request *request,
-                        struct identified *ret)
-{
-    struct json_view view = { .is_read = false };
-    struct finding finding;
-    record_mark mark;
-    if (head_is_identity_coded(request))
-        json_view_read(&view, identifier, request->body, request->body_bytes);
-    if (!coordinates_find(identifier, request, &view, &finding))
-        return true;
-    struct slice body = slice_of(request->body, request->body_bytes);
-    if (!mark_make(identifier->identity, body, &finding, &mark) ||
-        !records_reserve(ret, 1, finding.member_count, finding.key.topic.byte_count))
-        return false;
-    strip_fill(ret, request, &finding);
-    memcpy(ret->topics, finding.key.topic.at, finding.key.topic.byte_count);
-    ret->records[0] = (struct record){ .key = finding.key, .mark = mark };
-    ret->records[0].key.topic.at = ret->topics;
-    ret->sites[0] =
-        (struct record_site){ .whole = { 0, request->body_bytes }, .strip_count = ret->strip_range_count };
-    ret->record_count = 1;
-    ret->rule = finding.rule;
-    return true;
-}
-
-/* ---- shapes -------------------------------------------------------------------------------------------------- */
-
-struct shape_row {
-    /* False: no memory.  RET comes in empty, with its shape set. */
-    bool (*read)(const struct identifier *identifier, const struct request *request, struct identified *ret);
-};
-
-static const struct shape_row shape_rows[] = {
-    [SHAPE_IS_SINGLE] = { single_read },
-};
-
-static enum shape shape_of(const struct request *request)
+static bool has_records(const struct request *request)
 {
     switch (request->head.method) {
     case HTTP1_POST:
     case HTTP1_PUT:
     case HTTP1_PATCH:
     case HTTP1_DELETE:
-        return SHAPE_IS_SINGLE;
+        return true;
     case HTTP1_GET:
     case HTTP1_HEAD:
     case HTTP1_OPTIONS:
     case HTTP1_METHOD_COUNT:
         break;
     }
-    return SHAPE_IS_NONE;
+    return false;
+}
+
+/* ---- the body ------------------------------------------------------------------------------------------------ */
+
+/* Its one coding; several are none of ours (RFC 9110, 8.4). */
+static enum coding coding_of_request(const struct request *request)
+{
+    enum coding coding = CODING_IDENTITY;
+    for (size_t i = 0; i < request->head.field_count; i++) {
+        const struct http1_field *field = &request->head.fields[i];
+        enum coding next = CODING_IDENTITY;
+        if (http1_name_equals(field->name, "content-encoding"))
+            next = coding_of(field->value);
+        if (next != CODING_IDENTITY)
+            coding = coding == CODING_IDENTITY ? next : CODING_OTHER;
+    }
+    return coding;
+}
+
+/* A body that cannot be opened stays as it came, and no shape will find anything in it.  False: no memory. */
+static bool body_open(const struct identifier *identifier, const struct request *request,
+                      struct identified *ret)
+{
+    size_t decoded_bytes;
+    ret->body = request->body_bytes > 0 ? slice_of(request->body, request->body_bytes) : slice_of("", 0);
+    ret->coding = request->body_bytes > 0 ? coding_of_request(request) : CODING_IDENTITY;
+    if (ret->coding == CODING_IDENTITY || ret->coding == CODING_OTHER)
+        return true;
+    enum coding_status status = coding_open(&ret->coding, ret->body, identifier->settings->body_bytes_max,
+                                            &ret->decoded, &decoded_bytes);
+    if (status == CODING_OK)
+        ret->body = slice_of(ret->decoded, decoded_bytes);
+    else
+        ret->coding = CODING_OTHER;
+    return status != CODING_NO_MEMORY;
+}
+
+/* ---- automatic shapes ---------------------------------------------------------------------------------------- */
+
+/* Does the head alone say whose record this is, or try to? */
+static bool is_told_by_head(struct gather *gather)
+{
+    struct sight sight = {
+        .request = gather->request, .rules = gather->rules, .view = &gather->view, .line = NULL
+    };
+    gather->view.is_read = false;
+    return coordinates_find(&sight, &gather->finding) != LOOK_ABSENT;
+}
+
+static enum read_status whole_read(struct gather *gather, enum shape *ret_shape)
+{
+    *ret_shape = SHAPE_IS_SINGLE;
+    gather_reset(gather, PLACE_WHOLE);
+    return single_read(gather);
+}
+
+static enum read_status inside_read(struct gather *gather, const struct locator *pointer,
+                                    enum shape *ret_shape)
+{
+    *ret_shape = SHAPE_IS_ENVELOPE;
+    gather_reset(gather, PLACE_ELEMENT);
+    return envelope_read(gather, pointer);
+}
+
+/* An array without records may be New Relic's: one object whose "logs" hold them. */
+static enum read_status bracket_read(struct gather *gather, enum shape *ret_shape)
+{
+    const struct rule_set *rules = &gather->identifier->sets[PLACE_ELEMENT];
+    *ret_shape = SHAPE_IS_JSON_ARRAY;
+    gather_reset(gather, PLACE_ELEMENT);
+    enum read_status status = array_read(gather);
+    bool is_envelope = status == READ_OK && gather->ret->record_count == 0 && gather->ret->site_count == 1 &&
+                       gather->view.is_read && gather->view.wants[rules->envelope].kind == JSON_IS_ARRAY;
+    return is_envelope ? inside_read(gather, &gather->identifier->relic_envelope.items[0], ret_shape)
+                       : status;
+}
+
+/* One object is a record, or Dapr's envelope; several are records. */
+static enum read_status brace_read(struct gather *gather, enum shape *ret_shape)
+{
+    const struct rule_set *rules = &gather->identifier->sets[PLACE_WHOLE];
+    struct slice body = gather->ret->body;
+    size_t end;
+    gather_reset(gather, PLACE_WHOLE);
+    if (json_view_read(&gather->view, body.at, body.byte_count, &end) != JSON_DONE)
+        return READ_NONE;
+    if (!json_is_blank(body.at, body.byte_count, end)) {
+        gather_reset(gather, PLACE_ELEMENT);
+        return values_read(gather, ret_shape);
+    }
+    if (gather->view.wants[rules->envelope].kind == JSON_IS_ARRAY) {
+        enum read_status status = inside_read(gather, &gather->identifier->dapr_envelope.items[0], ret_shape);
+        if (status != READ_NONE && (status != READ_OK || gather->ret->record_count > 0))
+            return status;
+    }
+    return whole_read(gather, ret_shape);
+}
+
+static enum read_status content_read(struct gather *gather, enum shape *ret_shape)
+{
+    struct slice body = gather->ret->body;
+    size_t begin = json_blank_end(body, 0);
+    const struct locator_list *envelope = &gather->identifier->settings->envelope;
+    if (envelope->count > 0) {
+        enum read_status status = inside_read(gather, &envelope->items[0], ret_shape);
+        if (status != READ_NONE)
+            return status;
+    }
+    if (begin < body.byte_count && body.at[begin] == '[')
+        return bracket_read(gather, ret_shape);
+    if (begin < body.byte_count && body.at[begin] == '{')
+        return brace_read(gather, ret_shape);
+    if (!has_statement(body))
+        return whole_read(gather, ret_shape);
+    gather_reset(gather, PLACE_ELEMENT);
+    *ret_shape = SHAPE_IS_CONCAT;
+    enum shape as_lines;
+    return values_read(gather, &as_lines);
+}
+
+static void records_drop(struct identified *ret)
+{
+    free(ret->records);
+    free(ret->sites);
+    free(ret->actions);
+    free(ret->strip_ranges);
+    free(ret->topics);
+    ret->records = NULL;
+    ret->sites = NULL;
+    ret->actions = NULL;
+    ret->strip_ranges = NULL;
+    ret->topics = NULL;
+    ret->record_count = ret->site_count = ret->strip_range_count = ret->strip_header_count = 0;
+    ret->rule = "";
+}
+
+static enum read_status auto_read(struct gather *gather, enum shape *ret_shape)
+{
+    struct identified *ret = gather->ret;
+    if (is_bulk_path(gather->request)) {
+        *ret_shape = SHAPE_IS_BULK;
+        gather_reset(gather, PLACE_SOURCE);
+        return is_readable(ret) ? bulk_read(gather) : READ_NONE;
+    }
+    if (is_told_by_head(gather))
+        return whole_read(gather, ret_shape);
+    enum read_status status = is_readable(ret) ? content_read(gather, ret_shape) : READ_NONE;
+    if (status != READ_NONE && (status != READ_OK || ret->record_count > 0))
+        return status;
+    records_drop(ret);
+    enum read_status of_token = token_read(gather);
+    if (of_token != READ_NONE)
+        *ret_shape = SHAPE_IS_OPAQUE;
+    return of_token;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------------- */
+
+static enum read_status element_shape_read(struct gather *gather, enum shape *shape)
+{
+    const struct locator_list *envelope = &gather->identifier->settings->envelope;
+    gather_reset(gather, *shape == SHAPE_IS_BULK ? PLACE_SOURCE : PLACE_ELEMENT);
+    switch (*shape) {
+    case SHAPE_IS_JSON_ARRAY:
+        return array_read(gather);
+    case SHAPE_IS_NDJSON:
+        return lines_read(gather);
+    case SHAPE_IS_CONCAT: {
+        enum shape as_lines;
+        return values_read(gather, &as_lines);
+    }
+    case SHAPE_IS_SEPARATED:
+        return separated_read(gather);
+    case SHAPE_IS_ENVELOPE:
+        return envelope->count > 0 ? envelope_read(gather, &envelope->items[0]) : READ_NONE;
+    case SHAPE_IS_BULK:
+        return bulk_read(gather);
+    case SHAPE_IS_NONE:
+    case SHAPE_IS_SINGLE:
+    case SHAPE_IS_OPAQUE:
+        break;
+    }
+    return READ_NONE;
+}
+
+static enum read_status shape_read(struct gather *gather, enum shape *ret_shape)
+{
+    static const enum shape shapes[] = {
+        [SHAPE_AUTO] = SHAPE_IS_NONE,
+        [SHAPE_SINGLE] = SHAPE_IS_SINGLE,
+        [SHAPE_JSON_ARRAY] = SHAPE_IS_JSON_ARRAY,
+        [SHAPE_NDJSON] = SHAPE_IS_NDJSON,
+        [SHAPE_BULK] = SHAPE_IS_BULK,
+        [SHAPE_CONCAT] = SHAPE_IS_CONCAT,
+        [SHAPE_SEPARATED] = SHAPE_IS_SEPARATED,
+        [SHAPE_ENVELOPE] = SHAPE_IS_ENVELOPE,
+        [SHAPE_OPAQUE] = SHAPE_IS_OPAQUE,
+    };
+    *ret_shape = shapes[gather->identifier->settings->shape];
+    switch (*ret_shape) {
+    case SHAPE_IS_NONE:
+        *ret_shape = SHAPE_IS_SINGLE;
+        return auto_read(gather, ret_shape);
+    case SHAPE_IS_SINGLE:
+        return single_read(gather);
+    case SHAPE_IS_OPAQUE:
+        return opaque_read(gather);
+    case SHAPE_IS_JSON_ARRAY:
+    case SHAPE_IS_NDJSON:
+    case SHAPE_IS_CONCAT:
+    case SHAPE_IS_SEPARATED:
+    case SHAPE_IS_ENVELOPE:
+    case SHAPE_IS_BULK:
+        break;
+    }
+    return is_readable(gather->ret) ? element_shape_read(gather, ret_shape) : READ_NONE;
 }
 
 bool identify(const struct identifier *identifier, const struct request *request, struct identified *ret)
 {
     assert(request->body != NULL || request->body_bytes == 0);
-    *ret = (struct identified){ .shape = shape_of(request), .rule = "" };
-    if (ret->shape == SHAPE_IS_NONE)
+    *ret = (struct identified){ .shape = SHAPE_IS_NONE, .rule = "" };
+    ret->body = request->body_bytes > 0 ? slice_of(request->body, request->body_bytes) : slice_of("", 0);
+    if (!has_records(request))
         return true;
-    if (!shape_rows[ret->shape].read(identifier, request, ret))
+    if (!body_open(identifier, request, ret))
         return false;
-    if (ret->record_count > identifier->records_max) {
-        ret->is_too_many = true;
-        ret->record_count = 0;
-    }
-    return true;
+    ret->is_signed = ret->is_uncuttable = head_is_signed(request);
+    struct gather gather;
+    gather_init(&gather, identifier, request, PLACE_WHOLE, ret);
+    enum read_status status = shape_read(&gather, &ret->shape);
+    gather_deinit(&gather);
+    /* Elements that are all without records are no elements: the request is passed on whole. */
+    if (status != READ_OK || ret->record_count == 0)
+        records_drop(ret);
+    ret->is_too_many = status == READ_TOO_MANY;
+    ret->is_uncuttable = ret->is_uncuttable || ret->shape == SHAPE_IS_OPAQUE;
+    return status != READ_NO_MEMORY;
 }
 
 void identified_deinit(struct identified *identified)
 {
-    free(identified->records);
-    free(identified->sites);
-    free(identified->strip_ranges);
-    free(identified->topics);
+    records_drop(identified);
+    free(identified->decoded);
     *identified = (struct identified){ .rule = "" };
 }

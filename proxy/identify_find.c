@@ -25,20 +25,21 @@ static const uint64_t number_max[COORDINATE_COUNT] = {
     [IN_TIMESTAMP] = INT64_MAX,
 };
 
-static enum look source_look(const struct request *request, const struct json_view *view,
-                             const struct source *source, struct value *ret_value)
+static enum look source_look(const struct sight *sight, const struct source *source, struct value *ret_value)
 {
-    return source->want != NO_WANT ? json_look(view, source->want, ret_value)
-                                   : head_look(request, source->locator, ret_value);
+    if (source->want != NO_WANT)
+        return json_look(sight->view, source->want, ret_value);
+    if (source->locator->kind == LOCATOR_BULK_ID)
+        return sight->line != NULL ? json_want_look(&sight->line->id, ret_value) : LOOK_ABSENT;
+    return head_look(sight->request, source->locator, ret_value);
 }
 
-static enum look column_look(const struct request *request, const struct json_view *view,
-                             const struct column *column, struct value *ret_value,
+static enum look column_look(const struct sight *sight, const struct column *column, struct value *ret_value,
                              const struct source **ret_source)
 {
     for (size_t i = 0; i < column->count; i++) {
         *ret_source = &column->sources[i];
-        enum look look = source_look(request, view, *ret_source, ret_value);
+        enum look look = source_look(sight, *ret_source, ret_value);
         if (look != LOOK_ABSENT)
             return look;
     }
@@ -80,20 +81,19 @@ static bool value_set(struct reading *reading, enum coordinate which, const stru
     return decimal_read(value->text, number_max[which], &number) && number_set(reading, which, number);
 }
 
-/* The composite value, known before any rule is read.  One of another form, such as an id that is no composite, is
- * absent. */
-static enum look id_read(const struct identifier *identifier, const struct request *request,
-                         const struct json_view *view, struct reading *ret)
+/* The composite value, known before the columns are read.  One of another form, such as an id that is no composite,
+ * is absent. */
+static enum look id_read(const struct sight *sight, const struct rule *rule, struct reading *ret)
 {
     struct value value;
     const struct source *source;
     struct id_value id;
-    enum look look = column_look(request, view, &identifier->id, &value, &source);
+    enum look look = column_look(sight, &rule->id, &value, &source);
     if (look != LOOK_FOUND)
         return look;
-    if (value.is_number || !id_format_match(identifier->id_format, value.text, &id))
+    if (value.is_number || !id_format_match(rule->id_format, value.text, &id))
         return LOOK_ABSENT;
-    bool has_topic = identifier->id_format->part_count == 3;
+    bool has_topic = rule->id_format->part_count == 3;
     if ((has_topic && !topic_set(ret, id.topic)) || !number_set(ret, IN_PARTITION, (uint64_t)id.partition) ||
         !number_set(ret, IN_OFFSET, (uint64_t)id.offset))
         return LOOK_BROKEN;
@@ -110,39 +110,60 @@ static bool has_telltales(const struct rule *rule, const struct json_view *view)
 }
 
 /* A timestamp that is no number, such as "null" or an ISO date, is no timestamp, but harms nothing. */
-static enum look timestamp_read(const struct request *request, const struct json_view *view,
-                                const struct rule *rule, struct reading *reading)
+static enum look timestamp_read(const struct sight *sight, const struct rule *rule, struct reading *reading)
 {
     struct value value;
     const struct source *source;
-    enum look look = column_look(request, view, &rule->columns[IN_TIMESTAMP], &value, &source);
+    enum look look = column_look(sight, &rule->columns[IN_TIMESTAMP], &value, &source);
     if (look == LOOK_FOUND && value_set(reading, IN_TIMESTAMP, &value))
         reading->used[IN_TIMESTAMP] = source;
     return look;
 }
 
-/* READING comes in with what the composite said.  A rule of which a part is absent does not hold, whatever the rest
- * is like: a lone header of that name may mean anything. */
-static enum look rule_read(const struct request *request, const struct json_view *view,
-                           const struct rule *rule, struct reading *reading)
+/* An external version stands in for an offset that nothing else gives. */
+static bool version_set(const struct sight *sight, enum coordinate which, struct reading *reading)
+{
+    return which == IN_OFFSET && sight->line != NULL && sight->line->has_version &&
+           number_set(reading, IN_OFFSET, sight->line->version);
+}
+
+/* A rule of which a part is absent does not hold, whatever the rest is like: a lone header of that name may mean
+ * anything. */
+static enum look columns_read(const struct sight *sight, const struct rule *rule, struct reading *reading)
 {
     enum look whole = LOOK_FOUND;
     for (enum coordinate which = IN_TOPIC; which <= IN_OFFSET; which++) {
         struct value value;
         const struct source *source;
-        enum look look = column_look(request, view, &rule->columns[which], &value, &source);
-        if (look == LOOK_ABSENT && !is_known(reading, which))
+        enum look look = column_look(sight, &rule->columns[which], &value, &source);
+        if (look == LOOK_ABSENT && !is_known(reading, which) && !version_set(sight, which, reading))
             return LOOK_ABSENT;
         if (look == LOOK_BROKEN || (look == LOOK_FOUND && !value_set(reading, which, &value)))
             whole = LOOK_BROKEN;
         if (look == LOOK_FOUND)
             reading->used[which] = source;
     }
-    if (!has_telltales(rule, view))
-        return LOOK_ABSENT;
-    if (timestamp_read(request, view, rule, reading) == LOOK_BROKEN)
-        whole = LOOK_BROKEN;
     return whole;
+}
+
+static bool is_possible(const struct sight *sight, const struct rule *rule)
+{
+    for (size_t i = 0; i < rule->need_count; i++)
+        if (!sight->view->is_read || sight->view->wants[rule->needs[i]].kind == JSON_IS_MISSING)
+            return false;
+    return true;
+}
+
+static enum look rule_read(const struct sight *sight, const struct rule *rule, struct reading *reading)
+{
+    reading->known = 0;
+    memset(reading->used, 0, sizeof reading->used);
+    if (id_read(sight, rule, reading) == LOOK_BROKEN)
+        return LOOK_BROKEN;
+    enum look whole = columns_read(sight, rule, reading);
+    if (whole == LOOK_ABSENT || !has_telltales(rule, sight->view))
+        return LOOK_ABSENT;
+    return timestamp_read(sight, rule, reading) == LOOK_BROKEN ? LOOK_BROKEN : whole;
 }
 
 static void header_add(struct finding *finding, const char *name)
@@ -166,7 +187,7 @@ static void used_add(struct finding *finding, const struct reading *reading, con
         if (source->locator->kind == LOCATOR_HEADER)
             header_add(finding, source->locator->text);
         if (source->want != NO_WANT) {
-            assert(finding->member_count < CUT_MEMBERS_MAX);
+            assert(finding->member_count < CUT_MEMBERS_MAX / 2);
             finding->members[finding->member_count++] = view->wants[source->want].member;
         }
     }
@@ -207,27 +228,34 @@ static bool reading_add(struct finding *finding, const struct rule *rule, const 
     return true;
 }
 
-bool coordinates_find(const struct identifier *identifier, const struct request *request,
-                      const struct json_view *view, struct finding *ret)
+/* The version of an action is a witness for the offset, however that was found. */
+static bool is_version_right(const struct sight *sight, const struct finding *finding)
 {
-    struct reading composite = { .known = 0 };
+    const struct bulk_line *line = sight->line;
+    return line == NULL || (!line->is_version_broken &&
+                            (!line->has_version || (int64_t)line->version == finding->key.offset));
+}
+
+enum look coordinates_find(const struct sight *sight, struct finding *ret)
+{
     bool is_first = true;
     ret->rule = NULL;
     ret->has_timestamp = false;
     ret->member_count = ret->header_count = 0;
     ret->unhashed = slice_of(NULL, 0);
-    if (id_read(identifier, request, view, &composite) == LOOK_BROKEN)
-        return false;
-    for (size_t i = 0; i < identifier->rule_count; i++) {
-        struct reading reading = composite;
-        enum look look = rule_read(request, view, &identifier->rules[i], &reading);
-        if (look == LOOK_BROKEN)
-            return false;
+    for (size_t i = 0; i < sight->rules->rule_count; i++) {
+        const struct rule *rule = &sight->rules->rules[i];
+        struct reading reading;
+        if (!is_possible(sight, rule))
+            continue;
+        enum look look = rule_read(sight, rule, &reading);
         if (look == LOOK_ABSENT)
             continue;
-        if (!reading_add(ret, &identifier->rules[i], &reading, view, is_first))
-            return false;
+        if (look == LOOK_BROKEN || !reading_add(ret, rule, &reading, sight->view, is_first))
+            return LOOK_BROKEN;
         is_first = false;
     }
-    return ret->rule != NULL;
+    if (ret->rule == NULL)
+        return LOOK_ABSENT;
+    return is_version_right(sight, ret) ? LOOK_FOUND : LOOK_BROKEN;
 }

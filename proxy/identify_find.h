@@ -7,7 +7,24 @@
 #include "identify.h"
 #include "identify_json.h"
 
-enum { CUT_MEMBERS_MAX = RULES_MAX * (COORDINATE_COUNT + 1) };
+/* Twice: a bulk update may carry its document a second time. */
+enum { CUT_MEMBERS_MAX = 2 * RULES_MAX * (COORDINATE_COUNT + 1) };
+
+/* What an action line of a bulk request says about its record. */
+struct bulk_line {
+    struct json_want id;      /* as scanned */
+    bool has_version;         /* of an external version: an offset, unless something else says otherwise */
+    bool is_version_broken;   /* external, and no number that an offset could be */
+    uint64_t version;
+};
+
+/* What the rules may look at. */
+struct sight {
+    const struct request *request;
+    const struct rule_set *rules;
+    const struct json_view *view; /* of the record's JSON, by the same rules */
+    const struct bulk_line *line; /* NULL: not an action of a bulk request */
+};
 
 struct finding {
     const char *rule;                           /* static: the first that held */
@@ -23,9 +40,8 @@ struct finding {
     size_t header_count;
 };
 
-/* VIEW is that of the record's JSON.  False: no coordinates, be it that none are there, that they cannot be trusted or
- * that two rules disagree; then RET means nothing. */
-MUST_CHECK bool coordinates_find(const struct identifier *identifier, const struct request *request,
-                                 const struct json_view *view, struct finding *ret);
+/* LOOK_ABSENT: no coordinates are there.  LOOK_BROKEN: there are some that cannot be trusted, or two rules disagree.
+ * In both cases RET means nothing. */
+MUST_CHECK enum look coordinates_find(const struct sight *sight, struct finding *ret);
 
 #endif

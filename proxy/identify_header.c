@@ -126,17 +126,6 @@ enum look head_look(const struct request *request, const struct locator *locator
     return LOOK_BROKEN;
 }
 
-bool head_is_identity_coded(const struct request *request)
-{
-    for (size_t i = 0; i < request->head.field_count; i++) {
-        const struct http1_field *field = &request->head.fields[i];
-        if (http1_name_equals(field->name, "content-encoding") && field->value.byte_count > 0 &&
-            !http1_name_equals(field->value, "identity"))
-            return false;
-    }
-    return true;
-}
-
 /* AWS SigV4 need not send its hash header; webhook-signature is that of the Standard Webhooks specification; digests
  * are those of RFC 9530 and of the RFCs that it replaces. */
 bool head_is_signed(const struct request *request)

@@ -13,9 +13,6 @@
 MUST_CHECK enum look head_look(const struct request *request, const struct locator *locator,
                                struct value *ret_value);
 
-/* True when the body is what it seems: no Content-Encoding but identity (RFC 9110, 8.4). */
-bool head_is_identity_coded(const struct request *request);
-
 /* True when a signature or digest covers the body or the head, so that nothing may be cut out of either. */
 bool head_is_signed(const struct request *request);
 

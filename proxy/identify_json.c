@@ -5,17 +5,28 @@
 
 #include <assert.h>
 
-void json_view_read(struct json_view *view, const struct identifier *identifier, const char bytes[],
-                    size_t byte_count)
+void json_view_init(struct json_view *view, const struct rule_set *rules)
 {
-    size_t end, begin = 0;
     view->is_read = false;
-    while (begin < byte_count && json_is_blank(bytes + begin, 1, 0))
-        begin++;
-    if (identifier->want_count == 0 || begin == byte_count || bytes[begin] != '{')
-        return;
-    memcpy(view->wants, identifier->wants, identifier->want_count * sizeof view->wants[0]);
-    view->is_read = json_scan(bytes, byte_count, view->wants, identifier->want_count, &end) == JSON_DONE &&
+    view->want_count = rules->want_count;
+    memcpy(view->wants, rules->wants, rules->want_count * sizeof view->wants[0]);
+}
+
+enum json_status json_view_read(struct json_view *view, const char bytes[], size_t byte_count,
+                                size_t *ret_end)
+{
+    size_t begin = json_blank_end(slice_of(bytes, byte_count), 0);
+    bool is_object = begin < byte_count && bytes[begin] == '{';
+    enum json_status status =
+        json_scan(bytes, byte_count, view->wants, is_object ? view->want_count : 0, ret_end);
+    view->is_read = status == JSON_DONE && is_object;
+    return status;
+}
+
+void json_view_read_alone(struct json_view *view, const char bytes[], size_t byte_count)
+{
+    size_t end;
+    view->is_read = json_view_read(view, bytes, byte_count, &end) == JSON_DONE && view->is_read &&
                     json_is_blank(bytes, byte_count, end);
 }
 
@@ -33,12 +44,10 @@ static enum look string_look(struct slice text, struct value *ret_value)
     return LOOK_FOUND;
 }
 
-enum look json_look(const struct json_view *view, size_t want_index, struct value *ret_value)
+enum look json_want_look(const struct json_want *want, struct value *ret_value)
 {
-    assert(want_index < JSON_WANTS_MAX);
-    if (!view->is_read || view->wants[want_index].kind == JSON_IS_MISSING)
+    if (want->kind == JSON_IS_MISSING)
         return LOOK_ABSENT;
-    const struct json_want *want = &view->wants[want_index];
     if (want->is_ambiguous)
         return LOOK_BROKEN;
     ret_value->is_number = want->kind == JSON_IS_NUMBER;
@@ -48,6 +57,12 @@ enum look json_look(const struct json_view *view, size_t want_index, struct valu
     if (want->kind == JSON_IS_NULL)
         return LOOK_ABSENT;
     return want->kind == JSON_IS_NUMBER ? LOOK_FOUND : LOOK_BROKEN;
+}
+
+enum look json_look(const struct json_view *view, size_t want_index, struct value *ret_value)
+{
+    assert(want_index < JSON_WANTS_MAX);
+    return view->is_read ? json_want_look(&view->wants[want_index], ret_value) : LOOK_ABSENT;
 }
 
 bool json_has_telltale(const struct json_view *view, const struct telltale *telltale)

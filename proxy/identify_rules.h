@@ -13,7 +13,15 @@
 /* The columns of a rule, in the order of the settings. */
 enum coordinate { IN_TOPIC, IN_PARTITION, IN_OFFSET, IN_TIMESTAMP, COORDINATE_COUNT };
 
-enum { RULES_MAX = 8, TELLTALES_MAX = 4, NO_WANT = JSON_WANTS_MAX };
+enum { RULES_MAX = 12, TELLTALES_MAX = 4, NO_WANT = JSON_WANTS_MAX };
+
+/* What a record is to its request: which rules may hold for it. */
+enum place {
+    PLACE_WHOLE,   /* the request itself */
+    PLACE_ELEMENT, /* one of several JSON values */
+    PLACE_SOURCE,  /* the source line of a bulk action, or the document inside it */
+    PLACE_COUNT
+};
 
 /* One place to look at. */
 struct source {
@@ -35,24 +43,35 @@ struct telltale {
 };
 
 struct rule {
-    const char *name; /* static */
+    const char *name;                  /* static */
+    struct column id;                  /* the composite value: one source or none */
+    const struct id_format *id_format; /* borrowed from the settings or the identifier */
     struct column columns[COORDINATE_COUNT];
     struct telltale telltales[TELLTALES_MAX];
     size_t telltale_count;
+    size_t needs[3];      /* wants without which the rule cannot hold, so that most rules are passed by quickly */
+    size_t need_count;
     size_t unhashed;      /* want that differs between deliveries of one record; NO_WANT: none */
     bool is_witness_only; /* is compared with other rules, but finds nothing by itself */
 };
 
-struct identifier {
+struct rule_set {
     struct rule rules[RULES_MAX];
     size_t rule_count;
-    struct column id;                  /* the composite value: one source or none */
-    const struct id_format *id_format; /* borrowed from the settings */
-    enum identity_setting identity;
-    uint64_t records_max;
-    struct json_want wants[JSON_WANTS_MAX]; /* tokens are borrowed from settings and LISTS */
+    struct json_want wants[JSON_WANTS_MAX]; /* tokens are borrowed from settings and the identifier's lists */
     size_t want_count;
-    struct locator_list *lists; /* owned: what the default rules' texts were parsed into */
+    size_t envelope; /* want of the array by which a known envelope shows itself; NO_WANT: none */
+};
+
+struct identifier {
+    struct rule_set sets[PLACE_COUNT];
+    const struct settings *settings;      /* borrowed */
+    uint64_t seed;                        /* of the tables that a sender could fill on purpose */
+    struct locator_list dapr_envelope;    /* owned */
+    struct locator_list relic_envelope;   /* owned */
+    struct locator_list document, upsert; /* owned: the two places of a bulk update */
+    struct id_format bulk_format;         /* owned: topic+partition+offset */
+    struct locator_list *lists;           /* owned: what the default rules' texts were parsed into */
     size_t list_count;
 };
 

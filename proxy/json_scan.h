@@ -12,7 +12,7 @@
 #include "locator.h"
 #include "slice.h"
 
-enum { JSON_DEPTH_MAX = 512, JSON_WANTS_MAX = 40 };
+enum { JSON_DEPTH_MAX = 512, JSON_WANTS_MAX = 64 };
 
 enum json_status {
     JSON_DONE,    /* one whole value */
