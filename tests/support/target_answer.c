@@ -2,6 +2,7 @@
  * target_answer.c - see target_answer.h.
  */
 #include "target_answer.h"
+#include "target_bulk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,15 +37,17 @@ static bool has_body(int status, const struct target_request *request)
     return status != 204 && status != 304 && status >= 200 && !target_text_is(request->method, "HEAD");
 }
 
-static void print_fields(FILE *out, const struct target_rule *rule, bool is_closing)
+static void print_fields(FILE *out, const struct target_rule *rule, struct target_text body, bool is_closing)
 {
     fprintf(out, "HTTP/1.1 %d %s\r\n", rule->status, reason_of(rule->status));
     if (rule->header[0] != '\0')
         fprintf(out, "%s\r\n", rule->header);
+    if (body.bytes != rule->body)
+        fputs("Content-Type: application/json\r\n", out);
     if (rule->is_chunked)
         fputs("Transfer-Encoding: chunked\r\n", out);
     else if (rule->status != 204)
-        fprintf(out, "Content-Length: %zu\r\n", rule->body_length);
+        fprintf(out, "Content-Length: %zu\r\n", body.length);
     fprintf(out, "%s\r\n", is_closing ? "Connection: close\r\n" : "");
 }
 
@@ -57,16 +60,16 @@ static void print_chunk(FILE *out, const char *from, size_t length)
     fputs("\r\n", out);
 }
 
-static void print_body(FILE *out, const struct target_rule *rule)
+static void print_body(FILE *out, const struct target_rule *rule, struct target_text body)
 {
-    size_t half = rule->body_length / 2;
+    size_t half = body.length / 2;
 
     if (!rule->is_chunked) {
-        fwrite(rule->body, 1, rule->body_length, out);
+        fwrite(body.bytes, 1, body.length, out);
         return;
     }
-    print_chunk(out, rule->body, half);
-    print_chunk(out, rule->body + half, rule->body_length - half);
+    print_chunk(out, body.bytes, half);
+    print_chunk(out, body.bytes + half, body.length - half);
     fputs("0\r\n\r\n", out);
 }
 
@@ -91,7 +94,41 @@ static size_t cut_at(enum target_cut cut, size_t head_length, size_t length)
     return length;
 }
 
-struct target_answer target_answer_build(const struct target_rule *rule, const struct target_request *request)
+/* The rule's body, or the items of a bulk answer, which are then owned by *RET_MADE. */
+static struct target_text body_of(const struct target_rule *rule, const struct target_request *request,
+                                  size_t applied, char **ret_made)
+{
+    struct target_text body = { rule->body, rule->body_length };
+
+    *ret_made = NULL;
+    if (rule->has_own_body || rule->status != 200 || !target_is_bulk(request))
+        return body;
+    FILE *out = open_memstream(ret_made, &body.length);
+    if (out == NULL)
+        abort();
+    target_bulk_print(request, applied, out);
+    fclose(out);
+    body.bytes = *ret_made;
+    return body;
+}
+
+/* Print the whole answer; the length of its head. */
+static size_t print_answer(FILE *out, const struct target_rule *rule, const struct target_request *request,
+                           size_t applied, bool is_closing)
+{
+    char *made = NULL;
+    struct target_text body = body_of(rule, request, applied, &made);
+
+    print_fields(out, rule, body, is_closing);
+    size_t head_length = (size_t)ftell(out);
+    if (has_body(rule->status, request))
+        print_body(out, rule, body);
+    free(made);
+    return head_length;
+}
+
+struct target_answer target_answer_build(const struct target_rule *rule, const struct target_request *request,
+                                         size_t applied)
 {
     struct target_answer answer = { .end = rule->end, .pause_ms = rule->pause_ms };
     FILE *out = open_memstream(&answer.bytes, &answer.length);
@@ -105,11 +142,7 @@ struct target_answer target_answer_build(const struct target_rule *rule, const s
         answer.is_last = is_closing;
         return answer;
     }
-    print_fields(out, rule, is_closing);
-    fflush(out);
-    size_t head_length = answer.length;
-    if (has_body(rule->status, request))
-        print_body(out, rule);
+    size_t head_length = print_answer(out, rule, request, applied, is_closing);
     fclose(out);
     answer.pause_at = rule->pause_ms != 0 ? head_length + (answer.length - head_length) / 2 : 0;
     answer.length = cut_at(rule->cut, head_length, answer.length);

@@ -15,9 +15,10 @@ struct target_answer {
     enum target_end end;
 };
 
-/* The answer that RULE gives to a request.  NULL BODY: the rule's own. */
-struct target_answer target_answer_build(const struct target_rule *rule,
-                                         const struct target_request *request);
+/* The answer that RULE gives to a request of which the first APPLIED records take effect.  A bulk request is answered
+ * with an item for each of its actions, unless RULE has a body or a status of its own. */
+struct target_answer target_answer_build(const struct target_rule *rule, const struct target_request *request,
+                                         size_t applied);
 
 /* An answer of status STATUS that carries BODY, for the control port. */
 struct target_answer target_answer_text(int status, const char *body, size_t body_length);

@@ -7,6 +7,7 @@
  */
 #include "target_conn.h"
 #include "target_answer.h"
+#include "target_bulk.h"
 #include "target_control.h"
 #include "target_key.h"
 
@@ -41,6 +42,9 @@ struct target_conn {
     size_t in_room;
     struct target_request request; /* points into in and scratch, while is_held */
     char key[TARGET_KEY_MAX];
+    bool is_broken_off;          /* the answer will not be whole */
+    size_t applied_max;          /* how many of its records take effect, while is_held */
+    size_t record_number;        /* of the record that is told of now */
     struct target_answer answer; /* while is_held */
     size_t answer_sent;
 };
@@ -157,7 +161,23 @@ static bool answer_send(struct target_conn *conn)
 static void apply_one(void *context, const char *key, struct target_text record)
 {
     struct target_conn *conn = context;
-    target_counts_apply(conn->server->counts, key, record);
+    if (conn->record_number++ < conn->applied_max)
+        target_counts_apply(conn->server->counts, key, record);
+}
+
+static void fault_one(void *context, const char *key, struct target_text record)
+{
+    struct target_conn *conn = context;
+
+    (void)record;
+    target_counts_faulted(conn->server->counts, key, conn->record_number++ < conn->applied_max,
+                          conn->is_broken_off);
+}
+
+static void each_record(struct target_conn *conn, target_key_fn *told)
+{
+    conn->record_number = 0;
+    target_keys(&conn->request, told, conn);
 }
 
 static void note_key(void *context, const char *key, struct target_text record)
@@ -195,7 +215,7 @@ static struct target_answer answer_probe(struct target_conn *conn)
     char key[TARGET_KEY_MAX];
 
     if (path.length < sizeof prefix || memcmp(path.bytes, prefix, sizeof prefix - 1) != 0)
-        return target_answer_build(&conn->server->rules.none, &conn->request);
+        return target_answer_build(&conn->server->rules.none, &conn->request, 0);
     size_t length = path.length - (sizeof prefix - 1);
     length = length < sizeof key - 1 ? length : sizeof key - 1;
     memcpy(key, path.bytes + sizeof prefix - 1, length);
@@ -213,23 +233,42 @@ static bool answer_plain(struct target_conn *conn)
     return true;
 }
 
+/* How many of the request's records RULE lets take effect. */
+static size_t applied_max(const struct target_request *request, const struct target_rule *rule)
+{
+    if (!is_write(request) || !target_rule_applies(rule))
+        return 0;
+    if (rule->refused == 0 || !target_is_bulk(request))
+        return SIZE_MAX;
+    size_t count = target_action_count(request);
+    return count > rule->refused ? count - rule->refused : 0;
+}
+
+static void request_note_fault(struct target_conn *conn, const struct target_rule *rule)
+{
+    target_counts_totals(conn->server->counts)->faulted++;
+    conn->is_broken_off = rule->cut != CUT_NONE;
+    each_record(conn, fault_one);
+}
+
 /* Act on the rule that the request met; true when the request is done with at once. */
 static bool request_begin(struct target_conn *conn, const struct target_rule *rule)
 {
-    bool applies = is_write(&conn->request) && target_rule_applies(rule);
     bool is_plain = rule == &conn->server->rules.none;
 
     conn->is_held = true;
     conn->answer_sent = 0;
+    conn->applied_max = applied_max(&conn->request, rule);
     if (!is_plain)
-        target_counts_faulted(conn->server->counts, conn->key, applies);
-    conn->is_late = applies && rule->is_applied_late;
-    if (applies && !conn->is_late)
-        target_keys(&conn->request, apply_one, conn);
-    if (is_plain && is_write(&conn->request) && answer_plain(conn))
+        request_note_fault(conn, rule);
+    conn->is_late = conn->applied_max != 0 && rule->is_applied_late;
+    if (!conn->is_late)
+        each_record(conn, apply_one);
+    if (is_plain && is_write(&conn->request) && !target_is_bulk(&conn->request) && answer_plain(conn))
         return true;
-    conn->answer = is_plain && !is_write(&conn->request) ? answer_probe(conn)
-                                                         : target_answer_build(rule, &conn->request);
+    conn->answer = is_plain && !is_write(&conn->request)
+                       ? answer_probe(conn)
+                       : target_answer_build(rule, &conn->request, conn->applied_max);
     if (rule->delay_ms == 0)
         return answer_send(conn);
     struct timeval delay = { rule->delay_ms / 1000, (rule->delay_ms % 1000) * 1000 };
@@ -308,7 +347,8 @@ static bool ends_early(struct target_conn *conn, enum target_cut moment)
 
     if (conn->is_control || rule == &rules->none)
         return false;
-    target_counts_faulted(conn->server->counts, "", false);
+    target_counts_totals(conn->server->counts)->faulted++;
+    target_counts_faulted(conn->server->counts, "", false, true);
     conn_end(conn, rule->end);
     return true;
 }
@@ -343,7 +383,7 @@ static void on_due_cb(evutil_socket_t fd, short what, void *context)
     (void)what;
     if (conn->is_late) {
         conn->is_late = false;
-        target_keys(&conn->request, apply_one, conn);
+        each_record(conn, apply_one);
     }
     if (answer_send(conn)) {
         event_del(conn->on_gone);

@@ -21,6 +21,7 @@ struct cell {
 struct fault_line {
     char *key; /* owned */
     bool is_applied;
+    bool is_broken_off;
 };
 
 struct target_counts {
@@ -146,16 +147,16 @@ void target_counts_apply(struct target_counts *counts, const char *key, struct t
         journal_write(counts, key, record);
 }
 
-void target_counts_faulted(struct target_counts *counts, const char *key, bool is_applied)
+void target_counts_faulted(struct target_counts *counts, const char *key, bool is_applied, bool is_broken_off)
 {
-    counts->totals.faulted++;
     if (!counts->keeps_keys)
         return;
     if (counts->fault_count == counts->fault_room) {
         counts->fault_room = counts->fault_room * 2 + 64;
         counts->faults = must(realloc(counts->faults, counts->fault_room * sizeof *counts->faults));
     }
-    counts->faults[counts->fault_count++] = (struct fault_line){ must(strdup(key)), is_applied };
+    counts->faults[counts->fault_count++] =
+        (struct fault_line){ must(strdup(key)), is_applied, is_broken_off };
 }
 
 uint64_t target_counts_of(const struct target_counts *counts, const char *key)
@@ -204,7 +205,8 @@ void target_counts_print_faulted(struct target_counts *counts, FILE *out)
 {
     fputs("[", out);
     for (size_t i = 0; i < counts->fault_count; i++)
-        fprintf(out, "%s{\"key\":\"%s\",\"applied\":%s}", i == 0 ? "" : ",", counts->faults[i].key,
-                counts->faults[i].is_applied ? "true" : "false");
+        fprintf(out, "%s{\"key\":\"%s\",\"applied\":%s,\"broken_off\":%s}", i == 0 ? "" : ",",
+                counts->faults[i].key, counts->faults[i].is_applied ? "true" : "false",
+                counts->faults[i].is_broken_off ? "true" : "false");
     fputs("]\n", out);
 }

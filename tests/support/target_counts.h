@@ -29,8 +29,9 @@ struct target_totals *target_counts_totals(struct target_counts *counts);
 /* The write of KEY takes effect: counted, and on its line in the journal before this returns. */
 void target_counts_apply(struct target_counts *counts, const char *key, struct target_text record);
 
-/* Remember that a request of KEY met a rule, and whether it was applied. */
-void target_counts_faulted(struct target_counts *counts, const char *key, bool is_applied);
+/* Remember that the record KEY came in a request that met a rule, whether it was applied, and whether the request was
+ * left without a whole answer. */
+void target_counts_faulted(struct target_counts *counts, const char *key, bool is_applied, bool is_broken_off);
 
 uint64_t target_counts_of(const struct target_counts *counts, const char *key);
 
@@ -38,7 +39,7 @@ void target_counts_reset(struct target_counts *counts);
 
 /* The counters as one JSON object; WITH_KEYS adds "keys": {key: count}. */
 void target_counts_print(struct target_counts *counts, bool with_keys, FILE *out);
-/* [{"key":…,"applied":true|false}, …] of the requests that met a rule. */
+/* [{"key":…,"applied":true|false,"broken_off":true|false}, …] of the records in requests that met a rule. */
 void target_counts_print_faulted(struct target_counts *counts, FILE *out);
 
 #endif

@@ -2,26 +2,11 @@
  * target_key.c - see target_key.h.  A search, not a parser: it reads what the tests send and judges nothing.
  */
 #include "target_key.h"
+#include "target_bulk.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The value that follows "NAME": in TEXT, without its quotes; empty when there is none. */
-static struct target_text field_find(struct target_text text, const char *quoted_name)
-{
-    const char *end = text.bytes + text.length;
-    const char *at = memmem(text.bytes, text.length, quoted_name, strlen(quoted_name));
-    if (at == NULL)
-        return (struct target_text){ end, 0 };
-    at += strlen(quoted_name);
-    while (at < end && (isspace((unsigned char)*at) || *at == ':' || *at == '"'))
-        at++;
-    const char *from = at;
-    while (at < end && strchr("\",}] \t\r\n", *at) == NULL)
-        at++;
-    return (struct target_text){ from, (size_t)(at - from) };
-}
 
 /* Keys go into lines and into JSON. */
 static void key_clean(char key[])
@@ -58,10 +43,23 @@ static bool key_of_headers(char key[], const struct target_request *request)
                     target_request_header(request, "x-kafka-offset"));
 }
 
+/* TOPIC+PARTITION+OFFSET; a topic holds no plus. */
+static bool key_of_id(char key[], struct target_text id)
+{
+    const char *last = memrchr(id.bytes, '+', id.length);
+    const char *first = last != NULL ? memrchr(id.bytes, '+', (size_t)(last - id.bytes)) : NULL;
+
+    if (first == NULL)
+        return false;
+    return key_join(key, (struct target_text){ id.bytes, (size_t)(first - id.bytes) },
+                    (struct target_text){ first + 1, (size_t)(last - first - 1) },
+                    (struct target_text){ last + 1, (size_t)(id.bytes + id.length - last - 1) });
+}
+
 static void key_of_object(char key[], const struct target_request *request, struct target_text object)
 {
-    if (!key_join(key, field_find(object, "\"__topic\""), field_find(object, "\"__partition\""),
-                  field_find(object, "\"__offset\"")))
+    if (!key_join(key, target_field_find(object, "\"__topic\""), target_field_find(object, "\"__partition\""),
+                  target_field_find(object, "\"__offset\"")))
         key_of_path(key, request);
 }
 
@@ -86,6 +84,19 @@ static struct target_text object_next(const char **at, const char *end)
     return (struct target_text){ end, 0 };
 }
 
+static void keys_of_bulk(const struct target_request *request, target_key_fn *found, void *context)
+{
+    char key[TARGET_KEY_MAX];
+    struct target_action action;
+    const char *at = request->body.bytes;
+
+    while (target_action_next(&at, request->body.bytes + request->body.length, &action)) {
+        if (!key_of_id(key, target_field_find(action.line, "\"_id\"")))
+            key_of_object(key, request, action.source);
+        found(context, key, action.source);
+    }
+}
+
 void target_keys(const struct target_request *request, target_key_fn *found, void *context)
 {
     char key[TARGET_KEY_MAX];
@@ -96,6 +107,10 @@ void target_keys(const struct target_request *request, target_key_fn *found, voi
 
     if (key_of_headers(key, request)) {
         found(context, key, request->body);
+        return;
+    }
+    if (target_is_bulk(request) && target_action_count(request) != 0) {
+        keys_of_bulk(request, found, context);
         return;
     }
     while (is_json) {

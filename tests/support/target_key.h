@@ -12,7 +12,8 @@
  * and its own bytes. */
 typedef void target_key_fn(void *context, const char *key, struct target_text record);
 
-/* Calls FOUND once per record: the JSON objects of the body that lie in no other object, or else the body as
+/* Calls FOUND once per record: the actions of a bulk request, named by an _id TOPIC+PARTITION+OFFSET or by their source;
+ * else the JSON objects of the body that lie in no other object, an array's elements and lines alike; else the body as
  * one record.  x-kafka-* headers name the whole body. */
 void target_keys(const struct target_request *request, target_key_fn *found, void *context);
 

@@ -77,6 +77,8 @@ static bool set_number(struct target_rule *rule, const char *name, const char *v
         rule->probability = strtod(value, NULL);
     else if (strcmp(name, "seed") == 0)
         rule->seed = strtoull(value, NULL, 10);
+    else if (strcmp(name, "refuse") == 0)
+        rule->refused = number > 0 ? (size_t)number : 0;
     else if (strcmp(name, "delay") == 0)
         rule->delay_ms = (unsigned)number;
     else if (strcmp(name, "pause") == 0)
@@ -125,7 +127,7 @@ static bool set_text(struct target_rule *rule, const char *name, struct target_t
     if (strcmp(name, "header") == 0)
         return text_decode(value, rule->header, sizeof rule->header, &length);
     if (strcmp(name, "body") == 0)
-        return text_decode(value, rule->body, sizeof rule->body, &rule->body_length);
+        return rule->has_own_body = text_decode(value, rule->body, sizeof rule->body, &rule->body_length);
     if (strcmp(name, "raw") == 0)
         return text_decode(value, rule->raw, sizeof rule->raw, &rule->raw_length);
     return false;

@@ -12,6 +12,7 @@
  *   when                       delay=MS   hold the request as long before answering
  *                              when=after|before   applied before the delay (default) or after it
  *                              apply=auto|yes|no   auto: applied when the status is 2xx
+ *   a part of a bulk request   refuse=N   its last N actions, or all, are answered 429 and not applied
  *   the answer                 status=N, body=TEXT, header=LINE (several lines parted by %0D%0A)
  *                              chunked=1, close=1 (Connection: close), raw=BYTES (the whole answer)
  *                              pause=MS   between the first and the second half of the body
@@ -42,6 +43,7 @@ struct target_rule {
     char key[128];
     char method[16];
 
+    size_t refused; /* actions at the end of a bulk request */
     unsigned delay_ms;
     unsigned pause_ms;
     bool is_applied_late;
@@ -52,6 +54,7 @@ struct target_rule {
     enum target_cut cut;
     enum target_end end;
     char header[2048];
+    bool has_own_body; /* else "ok", or the items of a bulk answer */
     char body[16384];
     size_t body_length;
     char raw[32768];

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The counting target and its faults, over real sockets."""
 
+import json
 import os
 import socket
 import sys
@@ -62,6 +63,49 @@ class TargetTest(unittest.TestCase):
         self.send(batch)
         self.assertEqual(self.target.counters()["keys"], {"orders/0/7": 1, "o/1/2": 1})
 
+    def test_each_line_is_a_record(self):
+        lines = [ONE, sinkonce.record("o", 1, 2)]
+        self.send(b"\n".join(lines) + b"\n")
+        self.assertEqual([line[:2] for line in self.target.lines()],
+                         [(key, sinkonce.journal_hash(line)) for key, line in zip(("orders/0/7", "o/1/2"), lines)])
+
+    def bulk(self, *actions):
+        """Send actions (name, id, source or None); the answer and its items as (name, id, result or error, status)."""
+        body = b""
+        for name, doc_id, source in actions:
+            body += json.dumps({name: {"_index": "i", "_id": doc_id}}).encode() + b"\n"
+            body += b"" if source is None else source + b"\n"
+        status, headers, answer = sinkonce.request(self.target.port, "POST", "/i/_bulk?timeout=1m", body)
+        self.assertEqual((status, headers["content-type"]), (200, "application/json"))
+        document = json.loads(answer)
+        return document["errors"], [(name, item["_id"], item.get("result"), item["status"], "error" in item)
+                                    for each in document["items"] for name, item in each.items()]
+
+    def test_each_action_of_a_bulk_request_is_a_record_and_gets_an_item(self):
+        errors, items = self.bulk(("index", "or+ders+0+7", b'{"a":1}'), ("create", "orders+0+8", b'{"_id":"o+1+1"}'),
+                                  ("delete", "orders+0+9", None), ("update", "k", b'{"doc":' + ONE + b"}"))
+        self.assertEqual((errors, items), (False, [
+            ("index", "or+ders+0+7", "created", 201, False), ("create", "orders+0+8", "created", 201, False),
+            ("delete", "orders+0+9", "deleted", 200, False), ("update", "k", "updated", 200, False)]))
+        self.assertEqual(self.target.counters()["keys"],
+                         {"or+ders/0/7": 1, "orders/0/8": 1, "orders/0/9": 1, "orders/0/7": 1})
+        self.assertEqual(self.target.lines()[0][1], sinkonce.journal_hash(b'{"a":1}'))
+
+    def test_the_last_actions_of_a_bulk_request_can_be_refused(self):
+        self.target.set(refuse=2, next=1)
+        errors, items = self.bulk(*(("index", "o+0+%d" % offset, b"{}") for offset in range(3)))
+        self.assertEqual((errors, [item[2:] for item in items]),
+                         (True, [("created", 201, False)] + [(None, 429, True)] * 2))
+        self.assertEqual(self.target.counters()["keys"], {"o/0/0": 1})
+        self.assertEqual([entry["applied"] for entry in self.target.faulted()], [True, False, False])
+
+    def test_a_rule_with_a_body_or_status_answers_a_bulk_request_as_it_says(self):
+        for rule in ({"body": "odd"}, {"status": 503}):
+            self.target.set(**rule)
+            answer = sinkonce.request(self.target.port, "POST", "/_bulk", b'{"delete":{"_id":"o+0+1"}}\n')
+            self.assertEqual((answer[0], answer[2]), (rule.get("status", 200), rule.get("body", "ok\n").encode()))
+        self.assertEqual(self.target.counters()["keys"], {"o/0/1": 1})
+
     def test_chunks_pipelines_and_pieces_are_understood(self):
         half = len(ONE) // 2
         chunked = (b"POST /x HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % half + ONE[:half] +
@@ -111,7 +155,14 @@ class TargetTest(unittest.TestCase):
         self.target.set(cut="answer", end="rst", apply="no")
         self.assertEqual(answer_bytes(self.target.port, post(ONE)), (b"", "rst"))
         self.assertEqual(self.target.stats()["applied"], 0)
-        self.assertEqual(self.target.faulted(), [{"key": "orders/0/7", "applied": False}])
+        self.assertEqual(self.target.faulted(), [{"key": "orders/0/7", "applied": False, "broken_off": True}])
+
+    def test_each_record_of_a_request_that_meets_a_rule_is_remembered(self):
+        self.target.set(delay=1)
+        self.send(b"[" + ONE + b"," + sinkonce.record("orders", 1, 8) + b"]")
+        self.assertEqual(self.target.faulted(), [{"key": key, "applied": True, "broken_off": False}
+                                                 for key in ("orders/0/7", "orders/1/8")])
+        self.assertEqual(self.target.stats()["faulted"], 1)
 
     def test_a_stalled_request_is_held_until_its_client_leaves(self):
         self.target.set(cut="answer", end="stall")
