@@ -108,6 +108,21 @@ static void check_composite(struct check *check)
               "SINKONCE_ID_FORMAT has no {topic}: SINKONCE_TOPIC must say where it is, as in const:orders");
 }
 
+/* A part of a shape that another shape was chosen over would be passed by in silence. */
+static void check_shape(struct check *check)
+{
+    const struct settings *settings = check->settings;
+    const bool has_envelope = settings->envelope.count > 0, is_auto = settings->shape == SHAPE_AUTO;
+    if (check->origins->is_wrong[ROW_SHAPE] || check->origins->is_wrong[ROW_ENVELOPE])
+        return;
+    if (settings->shape == SHAPE_ENVELOPE && !has_envelope)
+        WRONG(check, "SINKONCE_SHAPE=envelope needs SINKONCE_ENVELOPE too, as in /rows");
+    if (has_envelope && settings->shape != SHAPE_ENVELOPE && !is_auto)
+        WRONG(check, "SINKONCE_ENVELOPE needs SINKONCE_SHAPE to be envelope or auto");
+    if ((is_set(settings->prefix) || is_set(settings->suffix)) && settings->shape != SHAPE_SEPARATED)
+        WRONG(check, "SINKONCE_PREFIX and SINKONCE_SUFFIX need SINKONCE_SHAPE=separated");
+}
+
 static void check_readable(struct check *check, const char *name, const char *path)
 {
     if (is_set(path) && access(path, R_OK) != 0)
@@ -137,6 +152,7 @@ bool settings_check(const struct settings *settings, const struct settings_origi
     check_own_target(&check, "SINKONCE_LISTEN", &settings->listen);
     check_own_target(&check, "SINKONCE_ADMIN_LISTEN", &settings->admin_listen);
     check_composite(&check);
+    check_shape(&check);
     check_statuses(&check);
     check_tls(&check);
     return check.is_good;

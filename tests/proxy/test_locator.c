@@ -81,8 +81,8 @@ static void test_wrong_locators_are_refused_with_words(void **state)
         { "json:/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", false, "more than 16 levels" },
         { "query:1,query:2,query:3,query:4,query:5,query:6,query:7,query:8,query:9", false, "more than 8" },
         { "header:a,header:b", true, "one place only" },
-        { "const:a", true, "or path" },
-        { "bulk-id", true, "or path" },
+        { "const:a", true, "path or bulk-id" },
+        { "bulk-id", false, "needs header:NAME" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -92,6 +92,29 @@ static void test_wrong_locators_are_refused_with_words(void **state)
             fail_msg("%s: %s", wrong[i].text, words == NULL ? "accepted" : words);
         locator_list_deinit(&list);
     }
+}
+
+static void test_the_id_of_a_bulk_action_is_a_composite(void **state)
+{
+    struct locator_list list;
+    (void)state;
+    assert_null(locator_list_parse("bulk-id", true, &list));
+    assert_int_equal(list.items[0].kind, LOCATOR_BULK_ID);
+    locator_list_deinit(&list);
+}
+
+static void test_a_pointer_alone_needs_no_prefix(void **state)
+{
+    struct locator_list list;
+    (void)state;
+    assert_null(locator_pointer_parse("/0/a~1b", &list));
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.items[0].kind, LOCATOR_JSON);
+    assert_int_equal(list.items[0].token_count, 2);
+    assert_string_equal(list.items[0].tokens[1], "a/b");
+    locator_list_deinit(&list);
+    assert_non_null(strstr(locator_pointer_parse("rows", &list), "begins with '/'"));
+    locator_list_deinit(&list);
 }
 
 static void test_wrong_formats_are_refused_with_words(void **state)
@@ -202,6 +225,8 @@ int main(void)
         cmocka_unit_test(test_all_kinds_are_read_in_order),
         cmocka_unit_test(test_a_composite_is_one_place),
         cmocka_unit_test(test_wrong_locators_are_refused_with_words),
+        cmocka_unit_test(test_the_id_of_a_bulk_action_is_a_composite),
+        cmocka_unit_test(test_a_pointer_alone_needs_no_prefix),
         cmocka_unit_test(test_wrong_formats_are_refused_with_words),
         cmocka_unit_test(test_no_format_is_none),
         cmocka_unit_test(test_composites_are_split_from_the_outside),

@@ -29,6 +29,12 @@ static const struct {
     { { "SINKONCE_ID=header:ce-id", "SINKONCE_ID_FORMAT=p:{partition}/o:{offset}", "SINKONCE_TOPIC=const:t" },
       NULL },
     { { "SINKONCE_ID=path,header:a", "SINKONCE_ID_FORMAT=/{topic}/{partition}/{offset}" }, "SINKONCE_ID " },
+    { { "SINKONCE_SHAPE=envelope" }, "SINKONCE_SHAPE=envelope needs SINKONCE_ENVELOPE too" },
+    { { "SINKONCE_SHAPE=envelope", "SINKONCE_ENVELOPE=/rows" }, NULL },
+    { { "SINKONCE_SHAPE=bulk", "SINKONCE_ENVELOPE=/rows" }, "SINKONCE_ENVELOPE needs SINKONCE_SHAPE" },
+    { { "SINKONCE_PREFIX=[" }, "SINKONCE_PREFIX and SINKONCE_SUFFIX need SINKONCE_SHAPE=separated" },
+    { { "SINKONCE_SHAPE=separated", "SINKONCE_PREFIX=[", "SINKONCE_SUFFIX=]", "SINKONCE_SEPARATOR=," },
+      NULL },
     /* A coordinate that is set replaces its column in every default rule, so that each may stand alone. */
     { { "SINKONCE_PARTITION=header:p", "SINKONCE_TOPIC=const:t" }, NULL },
     { { "SINKONCE_OFFSET=header:o" }, NULL },

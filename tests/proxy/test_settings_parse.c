@@ -36,12 +36,30 @@ static const struct {
     { "WORKERS", "65", BAD },
     { "WORKERS", "many", BAD },
     { "SHAPE", "single", GOOD },
-    { "SHAPE", "bulk", BAD },
+    { "SHAPE", "json-array", GOOD },
+    { "SHAPE", "ndjson", GOOD },
+    { "SHAPE", "bulk", GOOD },
+    { "SHAPE", "concat", GOOD },
+    { "SHAPE", "separated", GOOD },
+    { "SHAPE", "opaque", GOOD },
+    { "SHAPE", "array", BAD },
     { "SHAPE", "one", BAD },
     { "TIMESTAMP", "header:x-ts,json:/__timestamp", GOOD },
     { "TIMESTAMP", "cookie:x", BAD },
     { "TIMESTAMP", "path", BAD },
+    { "ENVELOPE", "/0/logs", GOOD },
+    { "ENVELOPE", "rows", BAD },
+    { "ENVELOPE", "json:/rows", BAD },
+    { "ENVELOPE", "/a~", BAD },
+    { "SEPARATOR", ",", GOOD },
+    { "SEPARATOR", "\\r\\n", GOOD },
+    { "SEPARATOR", "\\x0a", BAD },
+    { "SEPARATOR", "\\", BAD },
     { "STRIP", "on", GOOD },
+    { "SPLIT", "record", GOOD },
+    { "SPLIT", "on", BAD },
+    { "SPLIT_PARALLEL", "256", GOOD },
+    { "SPLIT_PARALLEL", "0", BAD },
     { "STRIP", "true", BAD },
     { "UNKEYED", "reject", GOOD },
     { "UNKEYED", "drop", BAD },
@@ -97,6 +115,8 @@ static const struct {
     { "REPLY_BYTES", "65KiB", BAD },
     { "REPLIES", "0", GOOD },
     { "REPLIES", "1k", BAD },
+    { "ACK_TIMEOUT", "5m", GOOD },
+    { "ACK_TIMEOUT", "5", BAD },
     { "CONNECT_TIMEOUT", "1ms", GOOD },
     { "CONNECT_TIMEOUT", "0", BAD },
     { "TARGET_TIMEOUT", "1d", GOOD },
@@ -175,7 +195,8 @@ static const struct {
 /* These need company, or take everything: other tests have them. */
 static const char *const elsewhere[] = { "TOPIC",           "PARTITION",
                                          "OFFSET",          "ID",
-                                         "ID_FORMAT",       "TARGET_CERT_FILE",
+                                         "ID_FORMAT",       "PREFIX",
+                                         "SUFFIX",          "TARGET_CERT_FILE",
                                          "TARGET_KEY_FILE", "TARGET_KEY_PASSWORD" };
 
 static void test_each_value_is_taken_or_refused_with_its_name_in_front(void **state)
@@ -281,6 +302,19 @@ static void test_choices_arrive_in_their_fields(void **state)
     release(&result);
 }
 
+static void test_escapes_stand_for_one_byte_each(void **state)
+{
+    struct reading_result result;
+    (void)state;
+    READ(&result, TARGET, "SINKONCE_SHAPE=separated", "SINKONCE_SEPARATOR=\\r\\n\\t\\\\|",
+         "SINKONCE_PREFIX={\"rows\":[", "SINKONCE_SUFFIX=]}\\n");
+    assert_good(&result);
+    assert_string_equal(result.settings.separator, "\r\n\t\\|");
+    assert_string_equal(result.settings.prefix, "{\"rows\":[");
+    assert_string_equal(result.settings.suffix, "]}\n");
+    release(&result);
+}
+
 static void test_bounds_are_named_in_the_unit_of_the_reader(void **state)
 {
     struct reading_result result;
@@ -311,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_every_default_is_a_value_that_its_row_takes),
         cmocka_unit_test(test_units_are_what_they_say),
         cmocka_unit_test(test_choices_arrive_in_their_fields),
+        cmocka_unit_test(test_escapes_stand_for_one_byte_each),
         cmocka_unit_test(test_bounds_are_named_in_the_unit_of_the_reader),
         cmocka_unit_test(test_an_outcome_that_does_not_exist_gets_a_suggestion),
     };
