@@ -31,7 +31,8 @@ void target_counts_apply(struct target_counts *counts, const char *key, struct t
 
 /* Remember that the record KEY came in a request that met a rule, whether it was applied, and whether the request was
  * left without a whole answer. */
-void target_counts_faulted(struct target_counts *counts, const char *key, bool is_applied, bool is_broken_off);
+void target_counts_faulted(struct target_counts *counts, const char *key, bool is_applied,
+                           bool is_broken_off);
 
 uint64_t target_counts_of(const struct target_counts *counts, const char *key);
 
