@@ -25,6 +25,21 @@ enum batch_dialect batch_dialect_of(const struct request *request, const struct 
     return dapr_is_bulk(identified) ? BATCH_DAPR : BATCH_PLAIN;
 }
 
+static bool has_media_type(const struct http1_head *head, const char *name)
+{
+    static const char media_type[] = "application/vnd.elasticsearch+";
+    const struct http1_field *field = http1_field_find(head->fields, head->field_count, name);
+    return field != NULL && field->value.byte_count > 0 &&
+           memmem(field->value.at, field->value.byte_count, media_type, sizeof media_type - 1) != NULL;
+}
+
+bool batch_needs_product(const struct request *request)
+{
+    const struct http1_head *head = &request->head;
+    return http1_field_find(head->fields, head->field_count, "x-elastic-client-meta") != NULL ||
+           has_media_type(head, "accept") || has_media_type(head, "content-type");
+}
+
 /* ---- outcomes ------------------------------------------------------------------------------------------------ */
 
 /* The element of an opaque request stands for all of its records. */

@@ -52,6 +52,11 @@ MUST_CHECK bool batch_answer(enum batch_dialect dialect, int answer_status, stru
                              const struct request *request, const struct identified *identified, const bool sent[],
                              int64_t ack_id, char **ret_body, size_t *ret_body_bytes, const char **ret_content_type);
 
+/* Clients of Elasticsearch from 8 on refuse a 2xx without the field "X-Elastic-Product: Elasticsearch".  True when REQUEST
+ * is from one of them: an answer that is made up for it must carry that field.  The target need not have said it yet: a
+ * client that sends only duplicates after a restart would never get past them. */
+bool batch_needs_product(const struct request *request);
+
 /* Acknowledgement polls of the Event Collector: {"acks":[7,4611686018427387905]}.  RET_IDS is owned by the caller, comes
  * in ascending order and names each id once.  False: it is no such poll, or no memory: pass it on as it is. */
 MUST_CHECK bool acks_poll_read(struct slice body, int64_t **ret_ids, size_t *ret_count);

@@ -209,6 +209,26 @@ static void test_an_answer_that_does_not_fit_is_not_completed(void **state)
     free(body);
 }
 
+static bool needs_product(const char *fields)
+{
+    char head[256];
+    snprintf(head, sizeof head, "POST /_bulk HTTP/1.1\r\n%s", fields);
+    struct request *request = request_of_texts(head, "");
+    bool is_needed = batch_needs_product(request);
+    request_release(request);
+    return is_needed;
+}
+
+static void test_clients_that_look_for_the_product_are_known_by_their_fields(void **state)
+{
+    (void)state;
+    assert_true(needs_product("Accept: application/vnd.elasticsearch+json; compatible-with=9\r\n"));
+    assert_true(needs_product("content-type: application/vnd.elasticsearch+x-ndjson;compatible-with=8\r\n"));
+    assert_true(needs_product("X-Elastic-Client-Meta: es=9.1.0,jv=17\r\n"));
+    assert_false(needs_product("Accept: application/json\r\nContent-Type: application/json\r\n"));
+    assert_false(needs_product("User-Agent: opensearch-java\r\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_a_refusal_and_a_whole_batch_are_answered_by_the_target),
         cmocka_unit_test(test_a_batch_that_was_left_out_is_answered_in_its_dialect),
         cmocka_unit_test(test_an_answer_that_does_not_fit_is_not_completed),
+        cmocka_unit_test(test_clients_that_look_for_the_product_are_known_by_their_fields),
     };
     return cmocka_run_group_tests_name("batch_answer", tests, settings_init, NULL);
 }
