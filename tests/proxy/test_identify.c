@@ -1,39 +1,9 @@
 /*
- * test_identify.c - requests in, coordinates out: raw requests of connectors, and one row for each rule.
+ * test_identify.c - requests that are one record: raw requests of connectors, and one row for each rule.
  */
 #include "identify.h"
 
-#include "request_of.h"
-
-/* The settings that identify() reads, as the operator would write them. */
-struct wish {
-    const char *topic, *partition, *offset, *timestamp, *id, *id_format;
-    enum identity_setting identity;
-};
-
-static void settings_of(const struct wish *wish, struct settings *settings)
-{
-#define TEXT(text) ((text) != NULL ? (text) : "")
-    memset(settings, 0, sizeof *settings);
-    assert_null(locator_list_parse(TEXT(wish->topic), false, &settings->topic));
-    assert_null(locator_list_parse(TEXT(wish->partition), false, &settings->partition));
-    assert_null(locator_list_parse(TEXT(wish->offset), false, &settings->offset));
-    assert_null(locator_list_parse(TEXT(wish->timestamp), false, &settings->timestamp));
-    assert_null(locator_list_parse(TEXT(wish->id), true, &settings->id));
-    assert_null(id_format_parse(TEXT(wish->id_format), &settings->id_format));
-    settings->identity = wish->identity;
-    settings->records_max = 100000;
-}
-
-static void settings_release(struct settings *settings)
-{
-    locator_list_deinit(&settings->topic);
-    locator_list_deinit(&settings->partition);
-    locator_list_deinit(&settings->offset);
-    locator_list_deinit(&settings->timestamp);
-    locator_list_deinit(&settings->id);
-    id_format_deinit(&settings->id_format);
-}
+#include "wish.h"
 
 struct answer {
     char text[400];      /* "rule topic/partition/offset", or "none" */
@@ -116,14 +86,6 @@ static const struct file_row file_rows[] = {
     { "thomaskwscott-string.http", "none" },
     { "thomaskwscott-batch.http", "none" },
     { "vector-health.http", "none" },
-    /* Several values are no single record. */
-    { "vector-ndjson.http", "none" },
-    { "fluentbit-json-stream.http", "none" },
-    { "splunk-event.http", "none" },
-    { "splunk-event-gzip-chunked.http", "none" },
-    { "confluent-v1-array.http", "none" },
-    { "aiven-batch-comma.http", "none" },
-    { "newrelic-envelope-gzip.http", "none" },
 };
 
 static void test_file(void **state)
@@ -362,15 +324,6 @@ static const struct row rows[] = {
       "{}",
       NULL },
     { "a body that is no JSON has none", { 0 }, POST, "{" FIELDS ",}", "none", NULL, NULL },
-    { "an array has none", { 0 }, POST, "[{" FIELDS "}]", "none", NULL, NULL },
-    { "an array has none, even for pointers with an index",
-      { .topic = "json:/0", .partition = "json:/1", .offset = "json:/2" },
-      POST,
-      "[\"t\",1,2]",
-      "none",
-      NULL,
-      NULL },
-    { "two values have none", { 0 }, POST, "{" FIELDS "}{" FIELDS "}", "none", NULL, NULL },
     { "J-09 a byte order mark means none", { 0 }, POST, "\xef\xbb\xbf{" FIELDS "}", "none", NULL, NULL },
     { "an empty body has none", { 0 }, POST, "", "none", NULL, NULL },
     { "a coded body is not looked into",
