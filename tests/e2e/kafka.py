@@ -129,7 +129,8 @@ class Cluster:
             raise RuntimeError("the broker's folder could not be formatted: see " + self.log("format.log"))
         self.broker = self._java("broker", "512m", self.jars, ["kafka.Kafka", path])
 
-    def start_worker(self):
+    def start_worker(self, max_poll_records=200):
+        self.max_poll_records = max_poll_records
         path = write_properties(self.log("worker.properties"), {
             "bootstrap.servers": self.bootstrap, "group.id": "e2e-workers",
             "listeners": "http://127.0.0.1:%d" % self.rest_port,
@@ -144,7 +145,7 @@ class Cluster:
             "status.storage.replication.factor": 1,
             "offset.flush.interval.ms": 1000, "scheduled.rebalance.max.delay.ms": 0,
             "session.timeout.ms": 5000, "heartbeat.interval.ms": 1000, "rebalance.timeout.ms": 10000,
-            "consumer.max.poll.records": 200, "consumer.session.timeout.ms": 5000,
+            "consumer.max.poll.records": max_poll_records, "consumer.session.timeout.ms": 5000,
             "consumer.heartbeat.interval.ms": 1000, "consumer.fetch.max.wait.ms": 100})
         self.worker = self._java("worker", "400m", self.jars, ["org.apache.kafka.connect.cli.ConnectDistributed", path])
 

@@ -10,6 +10,9 @@ Scenarios, each with its control run without sinkonce where that can show duplic
   d  sinkonce is killed in mid-flow and started again, twice
   e  connections are reset after, and before, the target has applied
   f  the topic is deleted and created again
+  g  JSON arrays: slow answers, the worker killed, batches cut anew, connections reset
+  h  lines: the same
+  i  bulk requests: the same, and items refused
 
 Prints a table, and why a scenario failed.  Exit 0: all held; 1: some did not; 77: skipped, with the reason.
 """
@@ -28,6 +31,9 @@ from sinkonce import wait_for
 import checker
 
 PARTITIONS = 4
+BATCH_FORMS = ("array", "lines", "bulk")
+BATCH_RECORDS = 10000
+POLLS = (200, 60)  # records that the worker takes at once: a restart changes from one to the other
 KMETA = {
     "transforms": "kmeta",
     "transforms.kmeta.type": "org.apache.kafka.connect.transforms.InsertField$Value",
@@ -45,6 +51,19 @@ class Broken(Exception):
 def demand(holds, what, *more):
     if not holds:
         raise Broken(what % more)
+
+
+def runs_of(keys, applied):
+    """(first key, last key, whether they are APPLIED) of each run of neighbours that are alike."""
+    runs = []
+    for key in sorted(keys, key=lambda key: (key.rpartition("/")[0], int(key.rpartition("/")[2]))):
+        partition, _, offset = key.rpartition("/")
+        before = "%s/%d" % (partition, int(offset) - 1)
+        if runs and runs[-1][1] == before and runs[-1][2] == (key in applied):
+            runs[-1][1] = key
+        else:
+            runs.append([key, key, key in applied])
+    return runs
 
 
 def read_lines(path):
@@ -65,6 +84,7 @@ class Flow:
         os.makedirs(self.folder)
         self.produced_file = os.path.join(self.folder, "produced")
         self.acked_file = os.path.join(self.folder, "acked")
+        self.sent_file = os.path.join(self.folder, "sent")
         self.target = sinkonce.Target(self.folder)
         self.proxy = None
         self.is_guarded = is_guarded
@@ -90,12 +110,15 @@ class Flow:
         self.cluster.feed("produce", self.topic, PARTITIONS, count, mark, self.produced_file)
 
     def connect(self):
+        path = "/_bulk?timeout=1m" if self.form == "bulk" else "/ingest"
         config = {"connector.class": "sinkonce.e2e.HttpSinkConnector", "tasks.max": str(PARTITIONS),
-                  "topics": self.topic, "http.url": (self.proxy or self.target).url + "/ingest",
+                  "topics": self.topic, "http.url": (self.proxy or self.target).url + path,
                   "http.timeout.ms": str(self.timeout_ms), "retry.backoff.ms": "200", "form": self.form,
-                  "ack.log": self.acked_file}
-        if self.form == "body":
+                  "ack.log": self.acked_file, "sent.log": self.sent_file}
+        if self.form not in ("headers", "bulk"):
             config.update(KMETA)
+        if self.form in BATCH_FORMS:  # two partitions a task, and fetches that are smaller than a poll: they mix
+            config.update({"tasks.max": str(PARTITIONS // 2), "consumer.override.max.partition.fetch.bytes": "16384"})
         self.cluster.create_connector(self.name, config)
 
     def produced(self):
@@ -106,6 +129,14 @@ class Flow:
     def acked(self):
         """{key: hash of the body as the connector sent it}"""
         return dict(line.split("\t") for line in read_lines(self.acked_file) if "\t" in line)
+
+    def sent(self):
+        """Each request as the connector sent it: {partition: (first, last)}"""
+        requests = []
+        for line in read_lines(self.sent_file):
+            ranges = (word.split(":") for word in line.split())
+            requests.append({int(partition): tuple(map(int, span.split("-"))) for partition, span in ranges})
+        return requests
 
     def applied(self):
         return self.target.stats()["applied"]
@@ -151,10 +182,13 @@ class Flow:
     def resolve_by_journal(self, keys):
         """Resolve each doubt as the target's journal tells, and keep it in mind."""
         applied = {key for key, _ in self.journal()}
-        for key in keys:
-            status, answer = self.proxy.resolve(key, key in applied)
-            demand(status == 200 and answer["records"] == 1, "resolving %s: %s %s", key, status, answer)
-            self.doubts_seen.append(key)
+        for first, last, is_applied in runs_of(keys, applied):
+            topic, partition, _ = first.split("/")
+            offsets = [int(key.rpartition("/")[2]) for key in (first, last)]
+            status, answer = self.proxy.resolve_run(topic, int(partition), *offsets, is_applied)
+            demand(status == 200 and answer["records"] == offsets[1] - offsets[0] + 1, "resolving %s to %s: %s %s",
+                   first, last, status, answer)
+        self.doubts_seen += keys
 
     def report(self):
         doubts = self.proxy.doubt_keys() if self.proxy else []
@@ -172,6 +206,22 @@ class Flow:
         """The scenario proves something only when the connector sent records again."""
         if self.proxy:
             demand(self.proxy.metric("sinkonce_duplicate_records_total") > 0, "%s: nothing came twice", self.name)
+
+
+    def demand_doubts_exact(self):
+        """What was in doubt is what the target left without an answer, record for record."""
+        broken_off = Counter(entry["key"] for entry in self.target.faulted() if entry["broken_off"])
+        seen = Counter(self.doubts_seen)
+        demand(seen == broken_off, "%s: broken off and never in doubt: %s; in doubt and never broken off: %s", self.name,
+               sorted(broken_off - seen)[:5], sorted(seen - broken_off)[:5])
+
+    def demand_cut_anew(self):
+        """Batches of several partitions were sent, and records came again in batches with other boundaries."""
+        sent = self.sent()
+        demand(any(len(request) > 1 for request in sent), "%s: no request held several partitions", self.name)
+        spans = {(partition, span) for request in sent for partition, span in request.items()}
+        demand(any(p == q and s != t and s[0] <= t[1] and t[0] <= s[1] for p, s in spans for q, t in spans),
+               "%s: no boundary of a batch has moved", self.name)
 
 
 class Row:
@@ -291,9 +341,7 @@ class Suite:
                 flow.finish()
                 return
             flow.finish(also=lambda: flow.resolve_by_journal(flow.proxy.doubt_keys()))
-            broken_off = Counter(entry["key"] for entry in flow.target.faulted())
-            demand(Counter(flow.doubts_seen) == broken_off, "broken off: %s; in doubt: %s",
-                   sorted(broken_off), sorted(flow.doubts_seen))
+            flow.demand_doubts_exact()
             flow.demand_redelivered()
         return self.both("e", play)
 
@@ -333,6 +381,55 @@ class Suite:
             status, answer = flow.proxy.decide(conflict["id"], "new-topic")
             demand(status in (200, 404), "deciding %s: %s %s", conflict, status, answer)
 
+    def batches(self, name, form):
+        def play(flow):
+            flow.target.set(delay=2500, every=15)
+            flow.target.add(delay=25)
+            flow.produce(BATCH_RECORDS)
+            flow.connect()
+            flow.wait_applied(BATCH_RECORDS // 4)
+            self.kill_worker_in_flight(flow)
+            self.break_off(flow)
+            self.cluster.start_worker(sum(POLLS) - self.cluster.max_poll_records)
+            self.cluster.wait_for_worker()
+            flow.finish(also=lambda: flow.proxy and flow.resolve_by_journal(flow.proxy.doubt_keys()))
+            flow.demand_cut_anew()
+            flow.demand_redelivered()
+            self.demand_all_faults(flow)
+            if flow.proxy:
+                flow.demand_doubts_exact()
+                demand(flow.proxy.metric("sinkonce_batches_rewritten_total") > 0, "%s: no batch was cut", flow.name)
+        return self.both(name, play, form=form, timeout_ms=1000, env={"SINKONCE_WAIT": "700ms"})
+
+    def kill_worker_in_flight(self, flow):
+        """Kill the worker while the target has applied a batch of which the connector knows nothing."""
+        flow.target.set(delay=2500)
+        requests = flow.target.stats()["requests"]
+        flow.wait(lambda: flow.target.stats()["requests"] > requests and flow.target.held(), "a batch to be held")
+        self.cluster.worker.kill()
+        demand(flow.applied() < BATCH_RECORDS, "the flow was over before the kill")
+
+    def break_off(self, flow):
+        flow.target.set(cut="answer", end="rst", every=9)
+        flow.target.add(cut="answer", end="rst", apply="no", every=13)
+        if flow.form == "bulk":
+            flow.target.add(refuse=7, every=5)
+        flow.target.add(delay=2500, every=20)
+
+    def demand_all_faults(self, flow):
+        kinds = {(entry["applied"], entry["broken_off"]) for entry in flow.target.faulted()}
+        wanted = {(True, False), (True, True), (False, True)} | ({(False, False)} if flow.form == "bulk" else set())
+        demand(kinds == wanted, "%s: faults that were met, as (applied, broken off): %s", flow.name, kinds)
+
+    def scenario_g(self):
+        return self.batches("g", "array")
+
+    def scenario_h(self):
+        return self.batches("h", "lines")
+
+    def scenario_i(self):
+        return self.batches("i", "bulk")
+
 
 def run(arguments, logs):
     cluster = kafka.Cluster(arguments.work, logs)
@@ -368,7 +465,7 @@ def main():
     parser.add_argument("--bin", default=os.environ.get("SINKONCE_BIN"), help="sinkonce; default: SINKONCE_BIN")
     parser.add_argument("--target", default=os.environ.get("TARGET_BIN"), help="the target; default: TARGET_BIN")
     parser.add_argument("--work", default=os.path.join(os.getcwd(), "e2e-work"), help="jars, classes and logs")
-    parser.add_argument("--scenario", default="a,b,c,d,e,f")
+    parser.add_argument("--scenario", default="a,b,c,d,e,f,g,h,i")
     parser.add_argument("--control-only", action="store_true", help="the runs without sinkonce alone")
     arguments = parser.parse_args()
     if not (arguments.target and (arguments.bin or arguments.control_only)):

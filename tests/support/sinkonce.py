@@ -378,9 +378,13 @@ class Sinkonce:
     def resolve(self, record_key, is_applied, reason="the target's journal"):
         """Resolve one record by a filter."""
         topic, partition, offset = record_key.split("/")
+        return self.resolve_run(topic, int(partition), int(offset), int(offset), is_applied, reason)
+
+    def resolve_run(self, topic, partition, first, last, is_applied, reason="the target's journal"):
+        """Resolve the records from FIRST to LAST, all of them in doubt, by a filter."""
         return self.admin("POST", "/in-doubt", {
-            "resolution": _resolution(is_applied), "reason": reason, "expect_count": 1, "topic": topic,
-            "partition": int(partition), "from": int(offset), "to": int(offset)})
+            "resolution": _resolution(is_applied), "reason": reason, "expect_count": last - first + 1, "topic": topic,
+            "partition": partition, "from": first, "to": last})
 
     def conflicts(self):
         return self._list("/conflicts?limit=1000", "conflicts")

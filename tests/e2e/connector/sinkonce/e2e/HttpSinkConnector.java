@@ -8,8 +8,8 @@ import org.apache.kafka.connect.connector.Task;
 import org.apache.kafka.connect.sink.SinkConnector;
 
 /**
- * A small HTTP sink that sends one record per request, in the two forms that HTTP sinks commonly send: the JSON value
- * with its coordinates inside, or the coordinates in headers.
+ * A small HTTP sink.  It sends one record per request, in the two forms that HTTP sinks commonly send: the JSON value
+ * with its coordinates inside, or the coordinates in headers; or all records that it is given at once, as Batch says.
  */
 public class HttpSinkConnector extends SinkConnector {
     static final ConfigDef CONFIG = new ConfigDef()
@@ -18,11 +18,14 @@ public class HttpSinkConnector extends SinkConnector {
                     "how long an answer is waited for")
             .define("retry.backoff.ms", ConfigDef.Type.LONG, 3000L, ConfigDef.Importance.MEDIUM,
                     "how long the worker waits before it delivers a failed batch again")
-            .define("form", ConfigDef.Type.STRING, "body", ConfigDef.ValidString.in("body", "headers"),
-                    ConfigDef.Importance.MEDIUM,
-                    "body: the value as JSON, with an offer of h2c; headers: the coordinates as x-kafka-* headers too")
+            .define("form", ConfigDef.Type.STRING, "body",
+                    ConfigDef.ValidString.in("body", "headers", "array", "lines", "bulk"), ConfigDef.Importance.MEDIUM,
+                    "body: the value as JSON; headers: the coordinates as x-kafka-* headers too, and no offer of h2c; "
+                            + "array, lines, bulk: many records in one request")
             .define("ack.log", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW,
-                    "file that takes key and hash of each record whose answer says success");
+                    "file that takes key and hash of each record whose answer says success")
+            .define("sent.log", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW,
+                    "file that takes the offsets of each request before it is sent");
 
     private Map<String, String> settings;
 

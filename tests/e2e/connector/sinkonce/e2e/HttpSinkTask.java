@@ -1,6 +1,5 @@
 package sinkonce.e2e;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -11,6 +10,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.zip.CRC32;
 import org.apache.kafka.common.config.AbstractConfig;
@@ -20,15 +20,15 @@ import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.sink.SinkTask;
 
 /**
- * Posts each record with the client of the JDK and waits for the answer.  A status of 400 or more, an I/O error or
- * a time-out is a RetriableException: the worker then delivers the whole batch again, the records that had
- * succeeded included.  The record that fails is the only one on the wire.
+ * Posts each record, or all records of one put, with the client of the JDK and waits for the answer.  A status of 400
+ * or more, an I/O error, a time-out or a failed item is a RetriableException: the worker then delivers all records
+ * again, those that had succeeded included.  The request that fails is the only one on the wire.
  */
 public class HttpSinkTask extends SinkTask {
-    private final ObjectMapper json = new ObjectMapper();
     private AbstractConfig config;
     private HttpClient client;
     private OutputStream acknowledged;
+    private OutputStream sent;
 
     @Override
     public void start(Map<String, String> properties) {
@@ -36,9 +36,14 @@ public class HttpSinkTask extends SinkTask {
         HttpClient.Version version =
                 isHeaderForm() ? HttpClient.Version.HTTP_1_1 : HttpClient.Version.HTTP_2;
         client = HttpClient.newBuilder().version(version).connectTimeout(Duration.ofSeconds(5)).build();
+        acknowledged = log("ack.log");
+        sent = log("sent.log");
+    }
+
+    private OutputStream log(String setting) {
         try {
-            String log = config.getString("ack.log");
-            acknowledged = log.isEmpty() ? OutputStream.nullOutputStream() : new FileOutputStream(log, true);
+            String path = config.getString(setting);
+            return path.isEmpty() ? OutputStream.nullOutputStream() : new FileOutputStream(path, true);
         } catch (IOException e) {
             throw new ConnectException(e);
         }
@@ -46,19 +51,35 @@ public class HttpSinkTask extends SinkTask {
 
     @Override
     public void put(Collection<SinkRecord> records) {
-        for (SinkRecord record : records) {
-            try {
-                byte[] body = json.writeValueAsBytes(record.value());
-                int status = client.send(request(record, body), HttpResponse.BodyHandlers.discarding()).statusCode();
-                if (status >= 400)
-                    throw new IOException("status " + status);
-                acknowledged.write((key(record) + "\t" + hash(body) + "\n").getBytes(StandardCharsets.US_ASCII));
-            } catch (IOException e) {
-                context.timeout(config.getLong("retry.backoff.ms"));
-                throw new RetriableException(key(record) + ": " + e, e);
-            } catch (InterruptedException e) {
-                throw new ConnectException(e);
-            }
+        if (records.isEmpty())
+            return;
+        if (isBatchForm())
+            send(records);
+        else
+            records.forEach(record -> send(List.of(record)));
+    }
+
+    private void send(Collection<SinkRecord> records) {
+        SinkRecord first = records.iterator().next();
+        try {
+            Batch batch = new Batch(config.getString("form"), records);
+            sent.write((batch.ranges() + "\n").getBytes(StandardCharsets.US_ASCII));
+            HttpResponse<byte[]> answer =
+                    client.send(request(first, isBatchForm() ? batch.body() : batch.value(0)),
+                            HttpResponse.BodyHandlers.ofByteArray());
+            if (answer.statusCode() >= 400)
+                throw new IOException("status " + answer.statusCode());
+            List<Integer> done = batch.acknowledged(answer.body());
+            for (int i : done)
+                acknowledged.write(
+                        (batch.key(i) + "\t" + hash(batch.value(i)) + "\n").getBytes(StandardCharsets.US_ASCII));
+            if (done.size() < batch.size())
+                throw new IOException(batch.size() - done.size() + " items failed");
+        } catch (IOException e) {
+            context.timeout(config.getLong("retry.backoff.ms"));
+            throw new RetriableException(Batch.key(first) + ": " + e, e);
+        } catch (InterruptedException e) {
+            throw new ConnectException(e);
         }
     }
 
@@ -67,6 +88,8 @@ public class HttpSinkTask extends SinkTask {
         try {
             if (acknowledged != null)
                 acknowledged.close();
+            if (sent != null)
+                sent.close();
         } catch (IOException e) {
             throw new ConnectException(e);
         }
@@ -81,8 +104,8 @@ public class HttpSinkTask extends SinkTask {
         return config.getString("form").equals("headers");
     }
 
-    private static String key(SinkRecord record) {
-        return record.originalTopic() + "/" + record.originalKafkaPartition() + "/" + record.originalKafkaOffset();
+    private boolean isBatchForm() {
+        return !config.getString("form").equals("body") && !isHeaderForm();
     }
 
     /* As in the journal of the counting target. */
