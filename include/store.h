@@ -32,6 +32,8 @@ enum store_status {
     STORE_BUSY,   /* more in doubt than in_doubt_max: nothing was claimed */
 };
 
+enum { RECORD_CONTEXT_BYTES_MAX = 1024 };
+
 enum verdict {
     VERDICT_NEW,       /* never seen, or re-opened: now an INTENT of this claim, and the caller must settle it */
     VERDICT_APPLIED,   /* the target has it: do not send */
@@ -85,12 +87,15 @@ struct posting {
 struct claim {
     const struct record *records; /* borrowed until done(); each key at most once */
     size_t record_count;          /* 1 to the setting MAX_RECORDS */
+    const struct slice *contexts; /* NULL, or for each record what a probe must know of it: at most
+                                     RECORD_CONTEXT_BYTES_MAX are kept with the intent until it is settled */
     uint32_t wait_ms;             /* how long to wait for flights and doubts before they are reported */
     void (*done)(struct claim *claim, enum store_status status);
     /* results, valid from done() on */
     enum verdict *ret_verdicts;   /* borrowed until done(): record_count cells */
     uint64_t ret_claim_id;        /* names the claim in store_settle(); 0 when nothing was NEW */
     size_t ret_new_count;         /* how many are VERDICT_NEW; with any IN_FLIGHT, IN_DOUBT or CONFLICT it is 0 */
+    size_t ret_replayed_count;    /* NEW that were APPLIED and lie in an open replay window */
     size_t ret_retried_count;     /* NEW that were doubts and were re-opened by POLICY_RETRY */
     struct stored_reply ret_reply;/* with one record that is APPLIED: the answer it got, if kept.  Its bytes are
                                      the claim's: release them with store_claim_deinit() */
@@ -209,12 +214,14 @@ struct conflict_row {
     int64_t offset;
     record_mark stored, seen;
     uint64_t since_ms, count;  /* first noticed; how often a delivery met it */
+    bool is_tail;              /* only the tail differs: a log that was cut, rather than a topic that was created anew */
     bool is_first_sight;       /* not a contradiction: a partition first seen above offset 0, and held */
 };
 
 enum event_kind {
     EVENT_CREATED, EVENT_RECOVERED, EVENT_IN_DOUBT, EVENT_RESOLVED, EVENT_CONFLICT, EVENT_DECIDED, EVENT_FIRST_SIGHT,
-    EVENT_FORGOTTEN, EVENT_ADMIN, EVENT_DISK_ERROR, EVENT_KIND_COUNT
+    EVENT_FORGOTTEN, EVENT_ADMIN, EVENT_DISK_ERROR, EVENT_JUMP, EVENT_REWIND, EVENT_REPLAY_OPENED, EVENT_REPLAY_CLOSED,
+    EVENT_BACKUP, EVENT_KIND_COUNT
 };
 
 struct event_row {
@@ -226,11 +233,47 @@ struct event_row {
     char detail[192];
 };
 
+struct interval_row {
+    int64_t first, last;
+    enum record_state state; /* APPLIED, BELOW_WINDOW (folded, with gaps), IN_FLIGHT or IN_DOUBT */
+};
+
+struct probe_row {
+    uint64_t doubt_id;
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    int64_t offset;
+    uint64_t since_ms;
+    uint32_t attempts;
+    uint32_t context_bytes;
+    char context[RECORD_CONTEXT_BYTES_MAX];
+};
+
+struct replay_row {
+    uint64_t id;
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    int64_t first, last;
+    uint64_t opened_ms, until_ms;
+    uint64_t replayed_count; /* records sent again so far */
+};
+
 enum question_kind {
     ASK_RECORD,     /* topic, partition, first -> state and, when in doubt, the row in doubts */
     ASK_DOUBTS,     /* topic or "", after_id, row_count_max -> doubts, ascending by id */
     ASK_PARTITIONS, /* topic or "", row_count_max -> partitions */
     ASK_CONFLICTS,
+    ASK_INTERVALS,  /* topic, partition, first (from where), row_count_max -> intervals, ascending, of the present
+                       generation: what is applied, in flight and in doubt; what lies between is a gap */
+    ASK_PROBES,     /* after_id and after_offset, row_count_max -> probes: each record in doubt, ascending by doubt id
+                       and offset, from behind (after_id, after_offset) on */
+    ASK_REPLAYS,    /* row_count_max -> replays */
+    DO_REPLAY_OPEN, /* topic, partition, first..last, until_ms, detail -> ret_id: what is applied in there may be sent
+                       again, once each, until until_ms (Unix time) */
+    DO_REPLAY_CLOSE,/* doubt_id names it */
+    DO_FORGET,      /* topic, partition or -1, first..last or -1..-1; expect_count, detail: what is applied there is
+                       unknown again; doubts and flights stay.  ret_count: applied records */
+    DO_BACKUP,      /* detail: path of a file that must not exist; a consistent copy while all goes on.  ret_count: bytes */
     ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
     DO_RESOLVE_ONE, /* doubt_id, is_applied, detail */
     DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1; is_applied, expect_count, detail */
@@ -249,7 +292,8 @@ struct question {
     char topic[TOPIC_BYTES_MAX + 1];
     int32_t partition;
     int64_t first, last;
-    uint64_t doubt_id, after_id, expect_count;
+    uint64_t doubt_id, after_id, expect_count, until_ms;
+    int64_t after_offset;
     bool is_applied, is_new_topic;
     char detail[192];         /* who and why: goes into the event */
     size_t row_count_max;     /* at most 10,000 */
@@ -257,6 +301,7 @@ struct question {
     /* results */
     enum question_status ret_status;
     enum record_state ret_state;
+    uint64_t ret_id;
     uint64_t ret_count;       /* rows that match in all, or records changed */
     size_t ret_row_count;
     union {
@@ -264,6 +309,9 @@ struct question {
         struct partition_row *partitions;
         struct conflict_row *conflicts;
         struct event_row *events;
+        struct interval_row *intervals;
+        struct probe_row *probes;
+        struct replay_row *replays;
         void *any;            /* owned by the question: release with store_question_deinit() */
     } ret;
     struct posting posting;
@@ -279,6 +327,8 @@ struct store_figures {
     uint64_t doubts_by_cause[DOUBT_COUNT];         /* those of now */
     uint64_t entered_by_cause[DOUBT_COUNT];        /* since the start, those that the recovery found included */
     uint64_t resolved_applied, resolved_not_applied, resolved_retry, resolved_assumed;
+    uint64_t jump_count, rewind_count; /* offsets far above the highest, or below the lowest, applied one */
+    uint64_t replayed_count, replay_open_count;
     uint64_t conflict_count, first_sight_count, below_window_count, interval_count;
     uint64_t conflict_open_count; /* that wait for a decision now; conflict_count: noticed since the start */
     uint64_t commit_seconds_sum_ns;
@@ -286,6 +336,27 @@ struct store_figures {
     bool is_full, is_failing;
 };
 void store_figures_get(const struct store *store, struct store_figures *ret_figures);
+/* ---- a ledger that nobody runs: sinkonce ledger stat, verify, export, import ---------------------------------- */
+
+/* [main] One line of an export, or of an import, without its end; false stops it.  CONTEXT is the caller's. */
+typedef bool store_line_fn(void *context, struct slice line);
+/* [main] Each takes the lock (STORE_LOCKED while sinkonce runs).  RET_WHY as in store_open().
+ *   stat    figures and sizes as "name value" lines
+ *   verify  reads every row and checks what must hold between them; a line per finding; STORE_UNREADABLE when any
+ *   export  JSON lines: a head with format version, id, scope; then partitions, applied intervals, doubts (and intents),
+ *           marks; a tail with the counts.  Replies and events are not exported.
+ *   import  into a folder without a ledger; everything or nothing; a damaged line is named by its number */
+MUST_CHECK enum store_open_status store_stat(const struct store_options *options, store_line_fn *line, void *context,
+                                             char ret_why[], size_t why_bytes_max);
+MUST_CHECK enum store_open_status store_verify(const struct store_options *options, store_line_fn *line, void *context,
+                                               char ret_why[], size_t why_bytes_max);
+MUST_CHECK enum store_open_status store_export(const struct store_options *options, store_line_fn *line, void *context,
+                                               char ret_why[], size_t why_bytes_max);
+/* NEXT gives one line after the other (its bytes live until the next call) and false at the end. */
+MUST_CHECK enum store_open_status store_import(const struct store_options *options,
+                                               bool (*next)(void *context, struct slice *ret_line), void *context,
+                                               char ret_why[], size_t why_bytes_max);
+
 /* [any] 32 hexadecimal digits and a zero: the ledger's own random name. */
 const char *store_id(const struct store *store);
 
