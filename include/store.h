@@ -264,18 +264,23 @@ enum question_kind {
     ASK_PARTITIONS, /* topic or "", row_count_max -> partitions */
     ASK_CONFLICTS,
     ASK_INTERVALS,  /* topic, partition, first (from where), row_count_max -> intervals, ascending, of the present
-                       generation: what is applied, in flight and in doubt; what lies between is a gap */
-    ASK_PROBES,     /* after_id and after_offset, row_count_max -> probes: each record in doubt, ascending by doubt id
-                       and offset, from behind (after_id, after_offset) on */
-    ASK_REPLAYS,    /* row_count_max -> replays */
+                       generation: what is applied, in flight and in doubt; what lies between is a gap.  ret_count is
+                       one above ret_row_count when there are more; NOT_FOUND: a partition never met */
+    ASK_PROBES,     /* topic or "", after_id and after_offset, row_count_max -> probes: each record in doubt, ascending
+                       by doubt id and offset, from behind (after_id, after_offset) on.  From the start: 0 and -1 */
+    ASK_REPLAYS,    /* topic or "", row_count_max -> replays */
     DO_REPLAY_OPEN, /* topic, partition, first..last, until_ms, detail -> ret_id: what is applied in there may be sent
-                       again, once each, until until_ms (Unix time) */
-    DO_REPLAY_CLOSE,/* doubt_id names it */
+                       again, once each, until until_ms (Unix time).  MISMATCH: it overlaps an open window, or there are
+                       1,000; NOT_FOUND: a partition never met, an empty range, a time that is over */
+    DO_REPLAY_CLOSE,/* doubt_id names it, detail.  ret_count: records that were sent again */
     DO_FORGET,      /* topic, partition or -1, first..last or -1..-1; expect_count, detail: what is applied there is
-                       unknown again; doubts and flights stay.  ret_count: applied records */
-    DO_BACKUP,      /* detail: path of a file that must not exist; a consistent copy while all goes on.  ret_count: bytes */
+                       unknown again; doubts and flights stay.  ret_count: applied records.  -1..-1 also drops what is
+                       kept of former generations.  Where ground has been folded, ret_count is its share of it */
+    DO_BACKUP,      /* detail: path of a file that must not exist (MISMATCH); a consistent copy while all goes on.
+                       ret_count: bytes; ret_why: what went wrong */
     ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
-    DO_RESOLVE_ONE, /* doubt_id, is_applied, detail */
+    DO_RESOLVE_ONE, /* doubt_id, is_applied, detail.  NOT_FOUND with ret_id set: that doubt is over, and ret_state is what
+                       its first record is now; with ret_id 0: never heard of, or over for long */
     DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1; is_applied, expect_count, detail */
     DO_DECIDE,      /* conflict: doubt_id names it; is_new_topic, detail */
 };
@@ -302,6 +307,7 @@ struct question {
     enum question_status ret_status;
     enum record_state ret_state;
     uint64_t ret_id;
+    char ret_why[160];
     uint64_t ret_count;       /* rows that match in all, or records changed */
     size_t ret_row_count;
     union {

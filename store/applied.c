@@ -8,6 +8,7 @@
 #include "applied.h"
 
 #include <assert.h>
+#include "pairs.h"
 #include "partitions.h"
 
 enum { FOLD_ROWS_MAX = 64 /* per batch: the commit stays small however much there is to fold */ };
@@ -88,6 +89,26 @@ void applied_forget(struct machine *machine)
     }
 }
 
+void applied_drop(struct machine *machine, uint32_t pid)
+{
+    for (size_t i = 0; i < CHUNK_SLOTS; i++) {
+        if (machine->slots[i].pid != pid)
+            continue;
+        machine->slots[i].pid = 0;
+        machine->slots[i].is_dirty = false;
+    }
+    pairs_delete(machine->rows, TABLE_RUNS, pid, 0, UINT64_MAX);
+    pairs_delete(machine->rows, TABLE_FULL, pid, 0, UINT64_MAX);
+}
+
+/* What a window has sent again is no interval of the ledger. */
+static void count_intervals(struct machine *machine, struct partition *partition, int64_t change)
+{
+    partition->row.interval_count += (uint64_t)change;
+    if (partition->replay == NULL)
+        machine->figures.interval_count += (uint64_t)change;
+}
+
 /* ---- long intervals --------------------------------------------------------------------------------------------- */
 
 static void full_put(struct machine *machine, uint32_t pid, uint64_t first, const struct full_row *row)
@@ -149,20 +170,17 @@ static void full_add(struct machine *machine, struct partition *partition, uint6
     uint32_t pid = partition->row.pid;
     uint64_t other_first;
     struct full_row other;
-    partition->row.interval_count++;
-    machine->figures.interval_count++;
+    count_intervals(machine, partition, 1);
     if (first > 0 && full_before(machine, pid, first - 1, &other_first, &other) &&
         may_join(&other, first, &row)) {
         row = (struct full_row){ row.last, other.from, row.gap_count + other.gap_count };
         first = other_first;
-        partition->row.interval_count--;
-        machine->figures.interval_count--;
+        count_intervals(machine, partition, -1);
     }
     if (full_after(machine, pid, row.last + 1, &other_first, &other) && may_join(&row, other_first, &other)) {
         row = (struct full_row){ other.last, row.from, row.gap_count + other.gap_count };
         full_delete(machine, pid, other_first);
-        partition->row.interval_count--;
-        machine->figures.interval_count--;
+        count_intervals(machine, partition, -1);
     }
     full_put(machine, pid, first, &row);
 }
@@ -175,10 +193,11 @@ static struct applied_piece piece_of_full(struct machine *machine, const struct 
     uint64_t first, number = chunk_of(offset);
     struct full_row row;
     if (!full_before(machine, partition->row.pid, number, &first, &row) || row.last < number)
-        return (struct applied_piece){ lesser(limit, chunk_last(number)), false, false };
+        return (struct applied_piece){ lesser(limit, chunk_last(number)), false, false, 0 };
     if (offset < row.from)
-        return (struct applied_piece){ lesser(limit, row.from - 1), false, false };
-    return (struct applied_piece){ lesser(limit, chunk_last(row.last)), true, row.gap_count > 0 };
+        return (struct applied_piece){ lesser(limit, row.from - 1), false, false, 0 };
+    return (struct applied_piece){ lesser(limit, chunk_last(row.last)), true, row.gap_count > 0,
+                                   row.gap_count };
 }
 
 struct applied_piece applied_piece_at(struct machine *machine, const struct partition *partition,
@@ -187,19 +206,93 @@ struct applied_piece applied_piece_at(struct machine *machine, const struct part
     const struct part_row *row = &partition->row;
     assert(offset >= 0 && offset <= limit);
     if (offset > row->highest)
-        return (struct applied_piece){ limit, false, false };
+        return (struct applied_piece){ limit, false, false, 0 };
     if (offset < row->lowest)
-        return (struct applied_piece){ lesser(limit, row->lowest - 1), false, false };
+        return (struct applied_piece){ lesser(limit, row->lowest - 1), false, false, 0 };
     uint64_t number = chunk_of(offset);
     const struct chunk *chunk = &slot_of(machine, row->pid, number)->chunk;
     uint16_t last;
     bool is_applied = chunk_stretch(chunk, (uint16_t)(offset % CHUNK_OFFSETS), &last);
     int64_t stretch_last = lesser(limit, chunk_first(number) + last);
     if (is_applied || (chunk->applied_count > 0 && number >= row->folded_to))
-        return (struct applied_piece){ stretch_last, is_applied, false };
+        return (struct applied_piece){ stretch_last, is_applied, false, 0 };
     if (chunk->applied_count > 0) /* below the fold a chunk may have both rows; see format.h */
         limit = stretch_last;
     return piece_of_full(machine, partition, offset, limit);
+}
+
+/* The first chunk from NUMBER on that has a row of any kind. */
+static bool next_chunk(struct machine *machine, uint32_t pid, uint64_t number, uint64_t *ret_number)
+{
+    struct slice value;
+    struct full_row row;
+    uint64_t runs_number, full_first;
+    bool has_runs = pairs_next(machine->rows, TABLE_RUNS, pid, number, &runs_number, &value);
+    if (full_before(machine, pid, number, &full_first, &row) && row.last >= number)
+        full_first = number;
+    else if (!full_after(machine, pid, number, &full_first, &row))
+        full_first = UINT64_MAX;
+    *ret_number = has_runs && runs_number < full_first ? runs_number : full_first;
+    return *ret_number <= chunk_of(INT64_MAX);
+}
+
+bool applied_next(struct machine *machine, const struct partition *partition, int64_t offset, int64_t limit,
+                  int64_t *ret_offset)
+{
+    applied_flush(machine); /* rows are looked for, so they must be as new as the cache */
+    while (rows_status(machine->rows) == ROWS_OK) {
+        struct applied_piece piece = applied_piece_at(machine, partition, offset, limit);
+        *ret_offset = offset;
+        if (piece.is_applied || piece.last == limit)
+            return piece.is_applied;
+        offset = piece.last + 1;
+        uint64_t number;
+        if (offset % CHUNK_OFFSETS == 0) {
+            if (!next_chunk(machine, partition->row.pid, chunk_of(offset), &number) ||
+                chunk_first(number) > limit)
+                return false;
+            offset = chunk_first(number);
+        }
+    }
+    return false;
+}
+
+/* Of COUNT gaps in WHOLE offsets, those of a PART. */
+static uint64_t gap_share(uint64_t count, uint64_t part, uint64_t whole)
+{
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)count * part / whole);
+}
+
+/* How many of a folded interval's offsets FIRST to LAST were applied. */
+static uint64_t count_in_full(const struct full_row *row, int64_t first, int64_t last)
+{
+    uint64_t whole = (uint64_t)(chunk_last(row->last) - row->from) + 1, part = (uint64_t)(last - first) + 1;
+    return part - gap_share(row->gap_count, part, whole);
+}
+
+static uint64_t count_in_piece(struct machine *machine, const struct partition *partition,
+                               const struct applied_piece *piece, int64_t first)
+{
+    uint64_t full_first;
+    struct full_row row;
+    if (piece->is_folded && full_before(machine, partition->row.pid, chunk_of(first), &full_first, &row))
+        return count_in_full(&row, first, piece->last);
+    return (uint64_t)(piece->last - first) + 1;
+}
+
+uint64_t applied_count_in(struct machine *machine, const struct partition *partition, int64_t first,
+                          int64_t last)
+{
+    uint64_t count = 0;
+    for (int64_t at; applied_next(machine, partition, first, last, &at);) {
+        struct applied_piece piece = applied_piece_at(machine, partition, at, last);
+        count += count_in_piece(machine, partition, &piece, at);
+        if (piece.last == last)
+            break;
+        first = piece.last + 1;
+    }
+    return count;
 }
 
 /* ---- folding ---------------------------------------------------------------------------------------------------- */
@@ -286,8 +379,7 @@ static void chunk_is_full(struct machine *machine, struct partition *partition, 
 {
     uint64_t number = slot->number;
     chunk_init(&slot->chunk);
-    partition->row.interval_count--;
-    machine->figures.interval_count--;
+    count_intervals(machine, partition, -1);
     full_add(machine, partition, number, (struct full_row){ number, chunk_first(number), 0 });
 }
 
@@ -298,8 +390,7 @@ static void add_to_chunk(struct machine *machine, struct partition *partition, i
     uint32_t run_count = slot->chunk.run_count;
     partition->row.applied_count +=
         chunk_add(&slot->chunk, (uint16_t)(first % CHUNK_OFFSETS), (uint16_t)(last % CHUNK_OFFSETS));
-    partition->row.interval_count += (uint64_t)slot->chunk.run_count - run_count;
-    machine->figures.interval_count += (uint64_t)slot->chunk.run_count - run_count;
+    count_intervals(machine, partition, (int64_t)slot->chunk.run_count - run_count);
     slot->is_dirty = true;
     if (slot->chunk.applied_count == CHUNK_OFFSETS)
         chunk_is_full(machine, partition, slot);
@@ -332,6 +423,161 @@ void applied_add(struct machine *machine, struct partition *partition, int64_t f
     stretch_bounds(partition, first, last);
     partition->row.last_ms = machine->now.unix_ms;
     partitions_touch(machine, partition);
-    if (is_ahead)
+    if (is_ahead && partition->replay == NULL)
         fold(machine, partition);
+}
+
+/* ---- taking away, and putting back ------------------------------------------------------------------------------ */
+
+static void restore_full(struct machine *machine, struct partition *partition, int64_t first, int64_t last,
+                         uint64_t gap_count)
+{
+    assert(last % CHUNK_OFFSETS == CHUNK_OFFSETS - 1);
+    uint64_t count = (uint64_t)(last - first) + 1;
+    gap_count = gap_count < count ? gap_count : count;
+    partition->row.applied_count += count - gap_count;
+    full_add(machine, partition, chunk_of(first), (struct full_row){ chunk_of(last), first, gap_count });
+}
+
+/* Nothing of FIRST to LAST is applied.  The part of folded ground that does not end with a chunk becomes exact. */
+static void restore(struct machine *machine, struct partition *partition, int64_t first, int64_t last,
+                    uint64_t gap_count)
+{
+    if (first > last)
+        return;
+    if (gap_count == 0 && first % CHUNK_OFFSETS != 0) { /* an exact interval begins with a chunk */
+        int64_t head_last = lesser(last, chunk_last(chunk_of(first)));
+        add_to_chunk(machine, partition, first, head_last);
+        if (head_last == last)
+            return;
+        first = head_last + 1;
+    }
+    int64_t whole_last = chunk_last(chunk_of(last));
+    if (whole_last != last)
+        whole_last = chunk_first(chunk_of(last)) - 1;
+    if (whole_last > first)
+        restore_full(machine, partition, first, whole_last, gap_count);
+    else
+        whole_last = first - 1;
+    if (whole_last != last)
+        add_to_chunk(machine, partition, whole_last + 1, last);
+}
+
+void applied_restore(struct machine *machine, struct partition *partition, int64_t first, int64_t last,
+                     uint64_t gap_count)
+{
+    restore(machine, partition, first, last, gap_count);
+    stretch_bounds(partition, first, last);
+    partitions_touch(machine, partition);
+}
+
+/* The first long interval that has any of FIRST to LAST. */
+static bool full_over(struct machine *machine, uint32_t pid, int64_t first, int64_t last,
+                      uint64_t *ret_number, struct full_row *ret_row)
+{
+    uint64_t number = chunk_of(first);
+    if (full_before(machine, pid, number, ret_number, ret_row) && chunk_last(ret_row->last) >= first)
+        return ret_row->from <= last;
+    return number < chunk_of(INT64_MAX) && full_after(machine, pid, number + 1, ret_number, ret_row) &&
+           ret_row->from <= last;
+}
+
+/* FIRST to LAST, as far as they lie in it, are cut out of a long interval; returns the last of it. */
+static int64_t cut_full(struct machine *machine, struct partition *partition, uint64_t number,
+                        const struct full_row *row, int64_t first, int64_t last)
+{
+    int64_t end = chunk_last(row->last);
+    uint64_t whole = (uint64_t)(end - row->from) + 1, left_gaps = 0, right_gaps = 0;
+    if (first > row->from)
+        left_gaps = gap_share(row->gap_count, (uint64_t)(first - row->from), whole);
+    if (last < end)
+        right_gaps = gap_share(row->gap_count, (uint64_t)(end - last), whole);
+    full_delete(machine, partition->row.pid, number);
+    count_intervals(machine, partition, -1);
+    partition->row.applied_count -= whole - row->gap_count;
+    if (first > row->from)
+        restore(machine, partition, row->from, first - 1, left_gaps);
+    if (last < end)
+        restore(machine, partition, last + 1, end, right_gaps);
+    return end;
+}
+
+static void cut_chunk(struct machine *machine, struct partition *partition, uint64_t number, int64_t first,
+                      int64_t last)
+{
+    struct chunk_slot *slot = slot_of(machine, partition->row.pid, number);
+    uint32_t run_count = slot->chunk.run_count;
+    uint16_t from = first > chunk_first(number) ? (uint16_t)(first % CHUNK_OFFSETS) : 0;
+    uint16_t to = last < chunk_last(number) ? (uint16_t)(last % CHUNK_OFFSETS) : CHUNK_OFFSETS - 1;
+    partition->row.applied_count -= chunk_remove(&slot->chunk, from, to);
+    count_intervals(machine, partition, (int64_t)slot->chunk.run_count - run_count);
+    slot->is_dirty = true;
+}
+
+/* The highest applied offset, by the rows. */
+static int64_t last_applied(struct machine *machine, const struct partition *partition)
+{
+    uint64_t number;
+    struct slice value;
+    struct full_row row;
+    int64_t highest = -1;
+    uint16_t last;
+    if (full_before(machine, partition->row.pid, UINT64_MAX, &number, &row))
+        highest = chunk_last(row.last);
+    if (!pairs_before(machine->rows, TABLE_RUNS, partition->row.pid, UINT64_MAX, &number, &value) ||
+        chunk_last(number) < highest)
+        return highest;
+    const struct chunk *chunk = &slot_of(machine, partition->row.pid, number)->chunk;
+    for (uint32_t at = 0; at < CHUNK_OFFSETS; at = last + 1u)
+        if (chunk_stretch(chunk, (uint16_t)at, &last) && chunk_first(number) + last > highest)
+            highest = chunk_first(number) + last;
+    return highest;
+}
+
+static void shrink_bounds(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
+{
+    struct part_row *row = &partition->row;
+    applied_flush(machine);
+    if (row->applied_count == 0) { /* folded ground without any applied offset means nothing by itself */
+        count_intervals(machine, partition, -(int64_t)row->interval_count);
+        applied_drop(machine, row->pid);
+        row->seen_first = row->lowest = row->highest = -1;
+        row->folded_to = 0;
+        return;
+    }
+    int64_t lowest;
+    if (applied_next(machine, partition, row->lowest, row->highest, &lowest)) {
+        row->lowest = lowest;
+        row->highest = last_applied(machine, partition);
+    } else {
+        rows_spoil(machine->rows); /* the count and the rows differ */
+    }
+    if (row->seen_first >= first && row->seen_first <= last)
+        row->seen_first = row->lowest;
+}
+
+uint64_t applied_remove(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
+{
+    uint64_t count = applied_count_in(machine, partition, first, last), number;
+    uint32_t pid = partition->row.pid;
+    struct full_row row;
+    struct slice value;
+    if (partition->row.highest < 0)
+        return 0;
+    for (int64_t at = first; at <= last && full_over(machine, pid, at, last, &number, &row);) {
+        int64_t cut_first = row.from > at ? row.from : at;
+        int64_t end =
+            cut_full(machine, partition, number, &row, cut_first, lesser(last, chunk_last(row.last)));
+        if (end >= last)
+            break;
+        at = end + 1;
+    }
+    applied_flush(machine);
+    for (uint64_t at = chunk_of(first);
+         pairs_next(machine->rows, TABLE_RUNS, pid, at, &number, &value) && number <= chunk_of(last);
+         at = number + 1)
+        cut_chunk(machine, partition, number, first, last);
+    shrink_bounds(machine, partition, first, last);
+    partitions_touch(machine, partition);
+    return count;
 }

@@ -163,6 +163,26 @@ bool chunk_stretch(const struct chunk *chunk, uint16_t offset, uint16_t *ret_las
     return is_in;
 }
 
+/* Rare, and so by way of a second chunk: all stretches but what is taken out are added again. */
+uint32_t chunk_remove(struct chunk *chunk, uint16_t first, uint16_t last)
+{
+    struct chunk rest;
+    uint16_t stretch_last;
+    chunk_init(&rest);
+    assert(first <= last);
+    for (uint32_t at = 0; at < CHUNK_OFFSETS; at = stretch_last + 1u) {
+        if (!chunk_stretch(chunk, (uint16_t)at, &stretch_last))
+            continue;
+        if (at < first)
+            chunk_add(&rest, (uint16_t)at, stretch_last < first ? stretch_last : (uint16_t)(first - 1));
+        if (stretch_last > last)
+            chunk_add(&rest, at > last ? (uint16_t)at : (uint16_t)(last + 1), stretch_last);
+    }
+    uint32_t removed_count = chunk->applied_count - rest.applied_count;
+    *chunk = rest;
+    return removed_count;
+}
+
 /* ---- bytes -------------------------------------------------------------------------------------------------- */
 
 static void write_u16(uint8_t bytes[], uint32_t number)

@@ -36,6 +36,8 @@ struct chunk {
 void chunk_init(struct chunk *chunk);
 /* Add FIRST to LAST; returns how many of them were not in it before. */
 uint32_t chunk_add(struct chunk *chunk, uint16_t first, uint16_t last);
+/* Take FIRST to LAST out of it; returns how many of them were in it before. */
+uint32_t chunk_remove(struct chunk *chunk, uint16_t first, uint16_t last);
 bool chunk_contains(const struct chunk *chunk, uint16_t offset);
 /* Is OFFSET in the set, and up to which offset does that stay so? */
 bool chunk_stretch(const struct chunk *chunk, uint16_t offset, uint16_t *ret_last);

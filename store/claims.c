@@ -17,13 +17,14 @@
 #include "marks.h"
 #include "opens.h"
 #include "partitions.h"
+#include "replays.h"
 #include "replies.h"
 #include "settle.h"
 #include "waiters.h"
 
 /* What was found; nothing has been changed by finding it. */
 struct judgement {
-    size_t fresh_count, retried_count, assumed_count, folded_count;
+    size_t fresh_count, replayed_count, retried_count, assumed_count, folded_count;
     bool is_conflict;
     struct open_range *hindrance; /* borrowed: the first flight or held doubt */
     struct partition *reply_from; /* borrowed: of the last applied stretch */
@@ -33,12 +34,19 @@ struct judgement {
     bool is_first_sight;
 };
 
+/* How many would be INTENT. */
+static size_t claims_count(const struct judgement *judgement)
+{
+    return judgement->fresh_count + judgement->replayed_count + judgement->retried_count;
+}
+
 /* Neighbours of one partition. */
 struct stretch {
     struct partition *partition; /* borrowed; NULL: never met */
     const struct record *records;
     enum verdict *verdicts;
     size_t count;
+    const struct slice *contexts; /* NULL, or one for each record */
 };
 
 static void fill(enum verdict verdicts[], size_t count, enum verdict verdict)
@@ -53,7 +61,8 @@ static struct stretch stretch_at(struct machine *machine, const struct claim *cl
     assert(key->offset >= 0 && key->partition >= 0);
     return (struct stretch){ partitions_find(machine, key->topic, key->partition), &claim->records[index],
                              &claim->ret_verdicts[index],
-                             records_stretch(claim->records, claim->record_count, index) };
+                             records_stretch(claim->records, claim->record_count, index),
+                             claim->contexts == NULL ? NULL : &claim->contexts[index] };
 }
 
 static int64_t first_of(const struct stretch *stretch)
@@ -70,7 +79,8 @@ static struct stretch stretch_part(const struct stretch *stretch, int64_t first,
 {
     size_t skipped = (size_t)(first - first_of(stretch));
     return (struct stretch){ stretch->partition, &stretch->records[skipped], &stretch->verdicts[skipped],
-                             (size_t)(last - first) + 1 };
+                             (size_t)(last - first) + 1,
+                             stretch->contexts == NULL ? NULL : &stretch->contexts[skipped] };
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -153,7 +163,26 @@ static void judge_applied(struct machine *machine, struct judgement *judgement, 
            marks_find_contradiction(machine, rest.partition, rest.records, rest.count, &index, &stored)) {
         judge_contradiction(judgement, &rest, index, stored);
         rest = (struct stretch){ rest.partition, rest.records + index + 1, rest.verdicts + index + 1,
-                                 rest.count - index - 1 };
+                                 rest.count - index - 1, NULL };
+    }
+}
+
+/* Of an applied PART, what lies in a replay window and has not been sent again under it yet. */
+static void judge_replays(struct machine *machine, struct judgement *judgement, const struct stretch *part,
+                          bool is_folded)
+{
+    int64_t last = last_of(part);
+    for (int64_t at = first_of(part);;) {
+        struct replay_piece piece = replays_piece_at(machine, part->partition, at, last);
+        struct stretch some = stretch_part(part, at, piece.last);
+        for (size_t i = 0; piece.id != 0 && i < some.count; i++)
+            if (some.verdicts[i] == VERDICT_APPLIED)
+                some.verdicts[i] = VERDICT_NEW;
+        judgement->replayed_count += piece.id != 0 ? some.count : 0;
+        judgement->folded_count -= piece.id != 0 && is_folded ? some.count : 0;
+        if (piece.last == last)
+            return;
+        at = piece.last + 1;
     }
 }
 
@@ -168,6 +197,8 @@ static int64_t judge_free(struct machine *machine, struct judgement *judgement, 
 #endif
     if (piece.is_applied) {
         judge_applied(machine, judgement, &part, piece.is_folded);
+        if (part.partition->replay_count > 0)
+            judge_replays(machine, judgement, &part, piece.is_folded);
     } else {
         fill(part.verdicts, part.count, VERDICT_NEW);
         judgement->fresh_count += part.count;
@@ -260,7 +291,7 @@ static struct partition *meet_partition(struct machine *machine, const struct cl
 
 /* The part of a doubt that came again. */
 static void act_on_doubt(struct machine *machine, struct open_range *range, int64_t first, int64_t last,
-                         uint64_t claim_id)
+                         const struct slice contexts[], uint64_t claim_id)
 {
     struct partition *partition = range->partition;
     char detail[64];
@@ -272,6 +303,7 @@ static void act_on_doubt(struct machine *machine, struct open_range *range, int6
     if (machine->settings.policy == POLICY_RETRY) {
         strcat(detail, "sent again by policy");
         opens_reclaim(machine, range, claim_id);
+        opens_keep_contexts(machine, range, contexts);
         machine->figures.resolved_retry += count;
     } else {
         strcat(detail, "assumed applied by policy");
@@ -281,14 +313,32 @@ static void act_on_doubt(struct machine *machine, struct open_range *range, int6
     audit_event(machine, EVENT_RESOLVED, partition, first, last, detail);
 }
 
+/* All of PART is new: for the first time, or once more in a replay window. */
+static void claim_part(struct machine *machine, const struct stretch *part, uint64_t claim_id)
+{
+    int64_t last = last_of(part);
+    for (int64_t at = first_of(part);;) {
+        struct replay_piece piece = replays_piece_at(machine, part->partition, at, last);
+        struct stretch some = stretch_part(part, at, piece.last);
+        struct open_claim claim = { some.records, some.contexts, some.count, claim_id, piece.id };
+        opens_claim(machine, part->partition, &claim);
+        if (piece.last == last)
+            return;
+        at = piece.last + 1;
+    }
+}
+
 /* The verdicts say which are new. */
 static void act_on_free(struct machine *machine, const struct stretch *part, uint64_t claim_id)
 {
     for (size_t at = 0, count; at < part->count; at += count) {
         for (count = 1; at + count < part->count && part->verdicts[at + count] == part->verdicts[at];)
             count++;
-        if (part->verdicts[at] == VERDICT_NEW)
-            opens_claim(machine, part->partition, &part->records[at], count, claim_id);
+        if (part->verdicts[at] != VERDICT_NEW)
+            continue;
+        int64_t first = part->records[at].key.offset;
+        struct stretch some = stretch_part(part, first, first + ((int64_t)count - 1));
+        claim_part(machine, &some, claim_id);
     }
 }
 
@@ -299,7 +349,8 @@ static void act_on_stretch(struct machine *machine, const struct stretch *stretc
         struct open_range *range = opens_from(stretch->partition, at);
         if (range != NULL && range->first <= at) {
             part_last = lesser(last, range->row.last);
-            act_on_doubt(machine, range, at, part_last, claim_id);
+            struct stretch part = stretch_part(stretch, at, part_last);
+            act_on_doubt(machine, range, at, part_last, part.contexts, claim_id);
         } else {
             part_last = range == NULL ? last : lesser(last, range->first - 1);
             struct stretch part = stretch_part(stretch, at, part_last);
@@ -307,6 +358,34 @@ static void act_on_stretch(struct machine *machine, const struct stretch *stretc
         }
         if (part_last == last)
             return;
+    }
+}
+
+/* How far below the lowest offset a record must lie to be a rewind: nobody sends one partition that disorderly. */
+static uint64_t rewind_offsets(const struct machine *machine)
+{
+    return machine->settings.window < CHUNK_OFFSETS ? machine->settings.window : CHUNK_OFFSETS;
+}
+
+/* Offsets that leap far away from all that was met: a gap that large, or a connector that began anew. */
+static void note_leaps(struct machine *machine, const struct stretch *stretch)
+{
+    const struct partition *partition = stretch->partition;
+    const struct open_set *opens = &partition->opens;
+    int64_t first = first_of(stretch), last = last_of(stretch);
+    int64_t low = partition->row.lowest, high = partition->row.highest;
+    if (opens->count > 0) {
+        low = low < 0 ? opens->at[0]->first : lesser(low, opens->at[0]->first);
+        int64_t open_last = opens->at[opens->count - 1]->row.last;
+        high = open_last > high ? open_last : high;
+    }
+    if (high >= 0 && last > high && (uint64_t)(last - high) > machine->settings.window) {
+        machine->figures.jump_count++;
+        audit_event(machine, EVENT_JUMP, partition, high, last, "far above all that was met before");
+    }
+    if (low >= 0 && first < low && (uint64_t)(low - first) > rewind_offsets(machine)) {
+        machine->figures.rewind_count++;
+        audit_event(machine, EVENT_REWIND, partition, first, low, "far below all that was met before");
     }
 }
 
@@ -319,10 +398,12 @@ static void act(struct machine *machine, struct claim *claim, const struct judge
             stretch.partition = meet_partition(machine, claim, index);
         if (stretch.partition == NULL)
             return;
+        note_leaps(machine, &stretch);
         act_on_stretch(machine, &stretch, claim_id);
         index += stretch.count;
     }
-    claim->ret_new_count = judgement->fresh_count + judgement->retried_count;
+    claim->ret_new_count = claims_count(judgement);
+    claim->ret_replayed_count = judgement->replayed_count;
     claim->ret_retried_count = judgement->retried_count;
     claim->ret_claim_id = claim->ret_new_count > 0 ? claim_id : 0;
     machine->figures.changed_record_count += claim->ret_new_count + judgement->assumed_count;
@@ -336,7 +417,7 @@ static void begin_results(struct claim *claim)
     claim->reply_bytes = NULL;
     claim->ret_reply = (struct stored_reply){ 0 };
     claim->ret_claim_id = 0;
-    claim->ret_new_count = claim->ret_retried_count = 0;
+    claim->ret_new_count = claim->ret_retried_count = claim->ret_replayed_count = 0;
 }
 
 /* STORE_OK: the claim may be acted on.  A claim that only re-opens doubts is never too many: it makes them fewer. */
@@ -344,7 +425,7 @@ static enum store_status may_write(const struct machine *machine, const struct j
 {
     if (machine->mode == MACHINE_READ)
         return STORE_FULL;
-    if (judgement->fresh_count + judgement->retried_count == 0)
+    if (claims_count(judgement) == 0)
         return STORE_OK;
     if (machine->mode == MACHINE_NO_CLAIM)
         return STORE_FULL;
@@ -365,7 +446,7 @@ static struct open_range *try_claim(struct machine *machine, struct claim *claim
     if (judgement.is_conflict) {
         note_conflict(machine, &judgement);
     } else if (judgement.hindrance == NULL) {
-        size_t change_count = judgement.fresh_count + judgement.retried_count + judgement.assumed_count;
+        size_t change_count = claims_count(&judgement) + judgement.assumed_count;
         if (change_count > 0 && (status = may_write(machine, &judgement)) == STORE_OK)
             act(machine, claim, &judgement);
         else if (claim->record_count == 1 && judgement.reply_from != NULL)

@@ -262,6 +262,7 @@ void counters_row_write(const struct counters_row *row, struct value *ret_value)
     put_u64(&writer, row->next_doubt_id);
     put_u64(&writer, row->next_event_id);
     put_u64(&writer, row->next_conflict_id);
+    put_u64(&writer, row->next_replay_id);
     put_u64(&writer, row->ring_first);
     put_u64(&writer, row->ring_next);
     put_u64(&writer, row->probe_count);
@@ -275,6 +276,7 @@ bool counters_row_read(struct slice value, struct counters_row *ret_row)
     ret_row->next_doubt_id = take_u64(&reader);
     ret_row->next_event_id = take_u64(&reader);
     ret_row->next_conflict_id = take_u64(&reader);
+    ret_row->next_replay_id = take_u64(&reader);
     ret_row->ring_first = take_u64(&reader);
     ret_row->ring_next = take_u64(&reader);
     ret_row->probe_count = take_u64(&reader);
@@ -351,6 +353,8 @@ void open_row_write(const struct open_row *row, int64_t first, const record_mark
     put_u64(&writer, row->boot);
     put_u64(&writer, row->since_ms);
     put_u32(&writer, row->attempts);
+    put_u64(&writer, row->replay_id);
+    put_u8(&writer, row->has_contexts);
     put_short_text(&writer, row->detail);
     for (int64_t i = 0; marks != NULL && i < count; i++)
         put_u32(&writer, marks[i]);
@@ -368,12 +372,15 @@ bool open_row_read(struct slice value, int64_t first, struct open_row *ret_row, 
     ret_row->boot = take_u64(&reader);
     ret_row->since_ms = take_u64(&reader);
     ret_row->attempts = take_u32(&reader);
+    ret_row->replay_id = take_u64(&reader);
+    unsigned has_contexts = take_u8(&reader);
     take_text(&reader, take_u8(&reader), ret_row->detail, sizeof ret_row->detail);
     if (reader.is_bad || first < 0 || ret_row->last < first || ret_row->last - first >= OPEN_RECORDS_MAX ||
-        (state != OPEN_INTENT && state != OPEN_IN_DOUBT) || cause >= DOUBT_COUNT)
+        (state != OPEN_INTENT && state != OPEN_IN_DOUBT) || cause >= DOUBT_COUNT || has_contexts > 1)
         return false;
     ret_row->state = (enum open_state)state;
     ret_row->cause = (enum doubt_cause)cause;
+    ret_row->has_contexts = has_contexts == 1;
     *ret_has_marks = reader.left > 0;
     for (int64_t i = 0; *ret_has_marks && i <= ret_row->last - first; i++)
         ret_marks[i] = take_u32(&reader);
@@ -493,7 +500,7 @@ void conflict_row_write(const struct conflict_row *row, uint32_t pid, struct val
     put_u32(&writer, row->seen);
     put_u64(&writer, row->since_ms);
     put_u64(&writer, row->count);
-    put_u8(&writer, row->is_first_sight);
+    put_u8(&writer, (row->is_first_sight ? 1u : 0u) | (row->is_tail ? 2u : 0u));
     put_bytes(&writer, row->topic, strlen(row->topic));
     ret_value->byte_count = writer.used;
 }
@@ -509,8 +516,68 @@ bool conflict_row_read(uint64_t id, struct slice value, struct conflict_row *ret
     ret_row->seen = take_u32(&reader);
     ret_row->since_ms = take_u64(&reader);
     ret_row->count = take_u64(&reader);
-    unsigned is_first_sight = take_u8(&reader);
+    unsigned flags = take_u8(&reader);
     take_text(&reader, reader.left, ret_row->topic, sizeof ret_row->topic);
-    ret_row->is_first_sight = is_first_sight == 1;
-    return is_read(&reader) && is_first_sight <= 1 && *ret_pid > 0 && ret_row->partition >= 0;
+    ret_row->is_first_sight = (flags & 1) != 0;
+    ret_row->is_tail = (flags & 2) != 0;
+    return is_read(&reader) && flags <= 2 && *ret_pid > 0 && ret_row->partition >= 0;
+}
+
+void replay_row_write(const struct replay_row *row, const struct part_row *sent, struct value *ret_value)
+{
+    struct writer writer = writer_of(ret_value);
+    put_u32(&writer, sent->pid);
+    put_u32(&writer, (uint32_t)row->partition);
+    put_offset(&writer, row->first);
+    put_offset(&writer, row->last);
+    put_u64(&writer, row->opened_ms);
+    put_u64(&writer, row->until_ms);
+    put_offset(&writer, sent->lowest);
+    put_offset(&writer, sent->highest);
+    put_u64(&writer, sent->applied_count);
+    put_u64(&writer, sent->interval_count);
+    put_bytes(&writer, row->topic, strlen(row->topic));
+    ret_value->byte_count = writer.used;
+}
+
+bool replay_row_read(uint64_t id, struct slice value, struct replay_row *ret_row, struct part_row *ret_sent)
+{
+    struct reader reader = reader_of(value);
+    *ret_sent = (struct part_row){ .pid = take_u32(&reader) };
+    uint32_t partition = take_u32(&reader);
+    ret_row->id = id;
+    ret_row->partition = (int32_t)partition;
+    ret_row->first = take_offset(&reader, 0);
+    ret_row->last = take_offset(&reader, 0);
+    ret_row->opened_ms = take_u64(&reader);
+    ret_row->until_ms = take_u64(&reader);
+    ret_sent->lowest = ret_sent->seen_first = take_offset(&reader, -1);
+    ret_sent->highest = take_offset(&reader, -1);
+    ret_sent->applied_count = ret_row->replayed_count = take_u64(&reader);
+    ret_sent->interval_count = take_u64(&reader);
+    take_text(&reader, reader.left, ret_row->topic, sizeof ret_row->topic);
+    bool is_empty = ret_sent->highest == -1;
+    return is_read(&reader) && ret_sent->pid > 0 && partition <= INT32_MAX &&
+           ret_row->first <= ret_row->last && is_empty == (ret_sent->lowest == -1) &&
+           is_empty == (ret_sent->applied_count == 0) && ret_sent->lowest <= ret_sent->highest &&
+           topic_is_legal(slice_of_text(ret_row->topic));
+}
+
+void past_row_write(const struct past_row *row, struct value *ret_value)
+{
+    struct writer writer = writer_of(ret_value);
+    put_u32(&writer, (uint32_t)row->partition);
+    put_u32(&writer, row->generation);
+    put_bytes(&writer, row->topic, strlen(row->topic));
+    ret_value->byte_count = writer.used;
+}
+
+bool past_row_read(struct slice value, struct past_row *ret_row)
+{
+    struct reader reader = reader_of(value);
+    uint32_t partition = take_u32(&reader);
+    ret_row->partition = (int32_t)partition;
+    ret_row->generation = take_u32(&reader);
+    take_text(&reader, reader.left, ret_row->topic, sizeof ret_row->topic);
+    return is_read(&reader) && partition <= INT32_MAX;
 }

@@ -11,7 +11,8 @@
  *     RUNS       pid u32, chunk u64            the applied set of 65,536 offsets (chunk.c)
  *     FULL       pid u32, first chunk u64      last chunk u64, from u64, gap count u64
  *     OPEN       pid u32, first offset u64     last u64, state u8, cause u8, claim id u64, id u64, boot u64,
- *                                              since_ms u64, attempts u32, detail length u8, detail,
+ *                                              since_ms u64, attempts u32, replay id u64, has contexts u8,
+ *                                              detail length u8, detail,
  *                                              then nothing or one mark u32 for each offset
  *     MARKS      pid u32, block u64            256 marks u32
  *     SAMPLES    pid u32, chunk u64            offset u64, mark u32
@@ -20,7 +21,15 @@
  *     EVENTS     id u64                        time_ms u64, kind u8, partition u32, first u64, last u64,
  *                                              topic length u8, topic, detail length u8, detail
  *     CONFLICTS  id u64                        pid u32, partition u32, offset u64, stored u32, seen u32, since_ms u64,
- *                                              count u64, is_first_sight u8, topic bytes
+ *                                              count u64, 1: first sight, 2: tail u8, topic bytes
+ *     CONTEXTS   pid u32, offset u64           what a probe must know of an open record
+ *     REPLAYS    id u64                        pid u32, partition u32, first u64, last u64, opened_ms u64,
+ *                                              until_ms u64, lowest u64, highest u64, count u64, intervals u64,
+ *                                              topic bytes
+ *     PAST       old pid u32, 0 u64            partition u32, generation u32, topic bytes
+ *
+ * The pid of a REPLAYS row is one of its own: the set of what has been sent again stands under it in RUNS and FULL.
+ * PAST names the histories that a new topic has ended; their rows stay until the partition is forgotten as a whole.
  *
  * FULL says: every offset of these chunks from FROM on is applied, or so old that it is taken as applied (gap count
  * of them never were).  Offsets of the first chunk below FROM are in RUNS, exactly.
@@ -32,7 +41,8 @@
 
 #include "store.h"
 
-enum { FORMAT_VERSION = 1 };
+/* 2: contexts, replay windows, ended histories, tails of conflicts. */
+enum { FORMAT_VERSION = 2 };
 
 enum table {
     TABLE_META = 1,
@@ -46,6 +56,9 @@ enum table {
     TABLE_RING,
     TABLE_EVENTS,
     TABLE_CONFLICTS,
+    TABLE_CONTEXTS,
+    TABLE_REPLAYS,
+    TABLE_PAST,
 };
 
 enum {
@@ -97,7 +110,7 @@ struct store_row {
 };
 struct counters_row {
     uint32_t next_pid;
-    uint64_t next_doubt_id, next_event_id, next_conflict_id;
+    uint64_t next_doubt_id, next_event_id, next_conflict_id, next_replay_id;
     uint64_t ring_first, ring_next; /* sequences of the replies that are kept */
     uint64_t probe_count;           /* goes up when the disk is tried after a failure */
 };
@@ -123,7 +136,15 @@ struct open_row {
     enum doubt_cause cause;
     uint64_t claim_id, id, boot, since_ms;
     uint32_t attempts;
+    uint64_t replay_id; /* applied before, and sent again under this window; 0: none */
+    bool has_contexts;  /* some of its offsets have a CONTEXTS row */
     char detail[DETAIL_BYTES_MAX + 1];
+};
+/* An ended history. */
+struct past_row {
+    char topic[TOPIC_BYTES_MAX + 1];
+    int32_t partition;
+    uint32_t generation;
 };
 struct reply_row {
     uint64_t sequence;
@@ -158,5 +179,11 @@ MUST_CHECK bool event_row_read(uint64_t id, struct slice value, struct event_row
 void conflict_row_write(const struct conflict_row *row, uint32_t pid, struct value *ret_value);
 MUST_CHECK bool conflict_row_read(uint64_t id, struct slice value, struct conflict_row *ret_row,
                                   uint32_t *ret_pid);
+/* SENT is the set of what has been sent again: its pid, bounds and counts are kept. */
+void replay_row_write(const struct replay_row *row, const struct part_row *sent, struct value *ret_value);
+MUST_CHECK bool replay_row_read(uint64_t id, struct slice value, struct replay_row *ret_row,
+                                struct part_row *ret_sent);
+void past_row_write(const struct past_row *row, struct value *ret_value);
+MUST_CHECK bool past_row_read(struct slice value, struct past_row *ret_row);
 
 #endif

@@ -97,6 +97,10 @@ static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_
     to->first_sight_count = from.first_sight_count;
     to->below_window_count = from.below_window_count;
     to->interval_count = from.interval_count;
+    to->jump_count = from.jump_count;
+    to->rewind_count = from.rewind_count;
+    to->replayed_count = from.replayed_count;
+    to->replay_open_count = from.replay_open_count;
     to->is_failing = ledger->health == HEALTH_FAILING;
     pthread_mutex_unlock(&ledger->figures_lock);
 }
@@ -207,7 +211,10 @@ static void apply(struct ledger *ledger, struct posting *posting)
         machine_settle(ledger->machine, settlement_of(posting));
         break;
     case POSTING_QUESTION:
-        machine_ask(ledger->machine, question_of(posting));
+        if (question_of(posting)->kind == DO_BACKUP)
+            question_of(posting)->ret_status = QUESTION_FAILED;
+        else
+            machine_ask(ledger->machine, question_of(posting));
         break;
     }
     posting->status = STORE_OK;
@@ -303,6 +310,7 @@ static bool refuse(struct ledger *ledger, struct posting *posting, enum store_st
         store_claim_deinit(claim_of(posting));
         claim_of(posting)->ret_claim_id = 0;
         claim_of(posting)->ret_new_count = claim_of(posting)->ret_retried_count = 0;
+        claim_of(posting)->ret_replayed_count = 0;
         break;
     case POSTING_SETTLEMENT:
         if (!owed_keep(&ledger->owed, settlement_of(posting)))

@@ -10,11 +10,12 @@
 #include "audit.h"
 #include "opens.h"
 #include "partitions.h"
+#include "replays.h"
 #include "settle.h"
 #include "waiters.h"
 
 static const struct counters_row counters_at_first = {
-    .next_pid = 1, .next_doubt_id = 1, .next_event_id = 1, .next_conflict_id = 1
+    .next_pid = 1, .next_doubt_id = 1, .next_event_id = 1, .next_conflict_id = 1, .next_replay_id = 1
 };
 
 struct machine *machine_new(const struct machine_settings *settings, struct machine_answers answers)
@@ -28,7 +29,8 @@ struct machine *machine_new(const struct machine_settings *settings, struct mach
     machine->slots = calloc(CHUNK_SLOTS, sizeof machine->slots[0]);
     machine->reply_bytes =
         malloc((size_t)settings->reply_bytes_max + REPLY_HEAD_BYTES + REPLY_TYPE_BYTES_MAX);
-    if (machine->slots == NULL || machine->reply_bytes == NULL) {
+    machine->ended = calloc(ENDED_DOUBTS, sizeof machine->ended[0]);
+    if (machine->slots == NULL || machine->reply_bytes == NULL || machine->ended == NULL) {
         machine_free(machine);
         return NULL;
     }
@@ -40,8 +42,10 @@ void machine_free(struct machine *machine)
     if (machine == NULL)
         return;
     assert(machine->first_waiter == NULL);
+    replays_forget(machine);
     partitions_forget(machine);
     free(machine->slots);
+    free(machine->ended);
     free(machine->reply_bytes);
     free(machine);
 }
@@ -57,6 +61,7 @@ void machine_load(struct machine *machine, struct rows *rows, uint64_t boot)
         rows_spoil(rows);
     partitions_load(machine);
     opens_load(machine);
+    replays_load(machine);
     audit_load_conflicts(machine);
     machine->kept_figures = machine->figures;
     machine->rows = NULL;
@@ -65,19 +70,23 @@ void machine_load(struct machine *machine, struct rows *rows, uint64_t boot)
 void machine_forget(struct machine *machine)
 {
     machine->rows = NULL;
+    replays_forget(machine);
     partitions_forget(machine);
     applied_forget(machine);
+    memset(machine->ended, 0, ENDED_DOUBTS * sizeof machine->ended[0]);
     assert(machine->doubts == NULL);
     machine->is_counters_dirty = false;
     machine->figures = machine->kept_figures;
     machine->figures.in_doubt_records = 0; /* counted again from the rows, as is what follows */
     machine->figures.conflict_open_count = 0;
+    machine->figures.replay_open_count = 0;
     memset(machine->figures.doubts_by_cause, 0, sizeof machine->figures.doubts_by_cause);
 }
 
 void machine_recover(struct machine *machine)
 {
     uint64_t recovered_count = 0;
+    char detail[96];
     for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
          partition = partitions_next(machine, partition)) {
         for (size_t i = partition->opens.count; i > 0; i--) {
@@ -88,11 +97,12 @@ void machine_recover(struct machine *machine)
 #ifdef BREAK_RECOVERY
             settle_applied(machine, range);
 #else
-            opens_doubt(machine, range, DOUBT_CRASH, "", range->row.since_ms);
+            snprintf(detail, sizeof detail, "sinkonce ended between sending and result, boot %llu",
+                     (unsigned long long)range->row.boot);
+            opens_doubt(machine, range, DOUBT_CRASH, detail, range->row.since_ms);
 #endif
         }
     }
-    char detail[96];
     snprintf(detail, sizeof detail, "%llu records were claimed when the process ended: in doubt now",
              (unsigned long long)recovered_count);
     if (recovered_count > 0)
@@ -106,6 +116,7 @@ void machine_begin(struct machine *machine, struct rows *rows, struct machine_ti
     machine->rows = rows;
     machine->now = now;
     machine->mode = mode;
+    replays_expire(machine);
 }
 
 /* Memory that is newer than its rows comes only together with changed rows: a batch that changed none stays without

@@ -12,7 +12,7 @@
 #include "chunk.h"
 #include "machine.h"
 
-enum { CHUNK_SLOTS = 128, EVENTS_MAX = 1000 };
+enum { CHUNK_SLOTS = 128, EVENTS_MAX = 1000, ENDED_DOUBTS = 1024 };
 
 /* Neighbouring offsets that one claim took, or that are in doubt for the same reason. */
 struct open_range {
@@ -36,6 +36,8 @@ struct partition {
     struct part_row row; /* as on disk, or newer while is_dirty */
     struct open_set opens;
     struct conflict_row *conflict; /* owned; NULL: none undecided */
+    struct replay *replay; /* borrowed: this is only the set of what it has sent again; NULL: a partition */
+    size_t replay_count;   /* windows over it */
     bool is_dirty;
     struct partition *next_dirty;     /* borrowed */
     struct partition *next_in_bucket; /* borrowed */
@@ -48,6 +50,21 @@ struct chunk_slot {
     bool is_dirty;
     bool is_stored; /* there is a row */
     struct chunk chunk;
+};
+
+/* A window in which applied records may be sent again. */
+struct replay {
+    struct replay_row row;
+    struct partition *partition; /* borrowed */
+    struct partition sent;       /* an applied set of its own: what has been sent again; in no bucket */
+    struct replay *next;         /* ascending by id */
+};
+
+/* Where a doubt was that is over, for whoever still asks by its id. */
+struct ended_doubt {
+    uint64_t id;
+    struct partition *partition; /* borrowed */
+    int64_t first;
 };
 
 struct waiter {
@@ -75,6 +92,8 @@ struct machine {
     uint8_t *reply_bytes;     /* owned: room to form a reply row */
     struct open_range *doubts;
     bool is_oldest_stale;
+    struct ended_doubt *ended; /* owned: ENDED_DOUBTS, by id */
+    struct replay *replays;    /* owned */
 
     struct waiter *first_waiter, *last_waiter; /* owned, in the order of arrival */
     size_t waiter_count, woken_count;

@@ -7,6 +7,7 @@
  */
 #include "marks.h"
 
+#include "pairs.h"
 #include "partitions.h"
 
 enum { SWEEP_ROWS_MAX = 8 /* per call; a step forward of 256 offsets makes one */ };
@@ -233,4 +234,52 @@ void marks_overwrite(struct machine *machine, const struct partition *partition,
     }
     if (sample_get(machine, pid, chunk_of(offset), &sample_offset, &sample) && sample_offset == offset)
         sample_put(machine, pid, offset, mark);
+}
+
+static void clear_in_block(struct machine *machine, uint32_t pid, uint64_t block_number, int64_t first,
+                           int64_t last)
+{
+    record_mark block[MARK_BLOCK_OFFSETS];
+    int64_t block_first = (int64_t)(block_number * MARK_BLOCK_OFFSETS);
+    if (!block_get(machine, pid, block_number, block))
+        return;
+    for (int64_t i = 0; i < MARK_BLOCK_OFFSETS; i++)
+        if (block_first + i >= first && block_first + i <= last)
+            block[i] = MARK_NONE;
+    block_put(machine, pid, block_number, block);
+}
+
+static void remove_samples(struct machine *machine, uint32_t pid, int64_t first, int64_t last)
+{
+    struct slice value;
+    uint64_t number;
+    int64_t offset;
+    record_mark mark;
+    for (uint64_t at = chunk_of(first);
+         pairs_next(machine->rows, TABLE_SAMPLES, pid, at, &number, &value) && number <= chunk_of(last);
+         at = number + 1) {
+        struct key key = key_pair(TABLE_SAMPLES, pid, number);
+        if (!sample_read(value, &offset, &mark))
+            rows_spoil(machine->rows);
+        else if (offset >= first && offset <= last)
+            rows_delete(machine->rows, key_slice(&key));
+    }
+}
+
+void marks_remove(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
+{
+    uint32_t pid = partition->row.pid;
+    uint64_t first_whole = block_of(first), end = block_of(last); /* whole blocks: up to END, END is not */
+    if (first % MARK_BLOCK_OFFSETS != 0)
+        clear_in_block(machine, pid, first_whole++, first, last);
+    if (last % MARK_BLOCK_OFFSETS == MARK_BLOCK_OFFSETS - 1)
+        end++;
+    else if (end >= first_whole)
+        clear_in_block(machine, pid, end, first, last);
+    if (first_whole < end)
+        pairs_delete(machine->rows, TABLE_MARKS, pid, first_whole, end - 1);
+    remove_samples(machine, pid, first, last);
+    uint64_t floor = partition->row.highest < 0 ? 0 : floor_block(machine, partition);
+    if (floor < partition->row.swept_to)
+        partition->row.swept_to = floor; /* what comes to life below is swept once more */
 }

@@ -16,6 +16,8 @@ bool marks_find_contradiction(struct machine *machine, const struct partition *p
 /* FIRST and its neighbours are applied (applied_add() was called) and have these marks. */
 void marks_put(struct machine *machine, struct partition *partition, int64_t first, const record_mark marks[],
                size_t count);
+/* FIRST to LAST are unknown again (applied_remove() was called): nothing is compared with them any more. */
+void marks_remove(struct machine *machine, struct partition *partition, int64_t first, int64_t last);
 /* A person said that this record is the one that it claims to be. */
 void marks_overwrite(struct machine *machine, const struct partition *partition, int64_t offset,
                      record_mark mark);

@@ -27,6 +27,11 @@ const char *event_kind_name(enum event_kind kind)
         [EVENT_FORGOTTEN] = "partition.forgotten",
         [EVENT_ADMIN] = "admin.action",
         [EVENT_DISK_ERROR] = "ledger.error",
+        [EVENT_JUMP] = "partition.jump",
+        [EVENT_REWIND] = "partition.rewind",
+        [EVENT_REPLAY_OPENED] = "replay.opened",
+        [EVENT_REPLAY_CLOSED] = "replay.closed",
+        [EVENT_BACKUP] = "ledger.backup",
     };
     assert((size_t)kind < EVENT_KIND_COUNT);
     return names[kind];

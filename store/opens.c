@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include "pairs.h"
 #include "waiters.h"
 
 static size_t search(const struct open_set *set, int64_t offset)
@@ -56,6 +57,14 @@ static void doubt_leave(struct machine *machine, struct open_range *range)
     figures->in_doubt_records -= opens_count(range);
     figures->doubts_by_cause[range->row.cause] -= opens_count(range);
     machine->is_oldest_stale = true;
+}
+
+/* It is over, and its id is remembered for a while. */
+static void doubt_end(struct machine *machine, struct open_range *range)
+{
+    doubt_leave(machine, range);
+    machine->ended[range->row.id % ENDED_DOUBTS] =
+        (struct ended_doubt){ range->row.id, range->partition, range->first };
 }
 
 static bool insert(struct open_set *set, struct open_range *range)
@@ -122,33 +131,78 @@ static bool any_mark(const struct record records[], size_t count)
     return false;
 }
 
-static void claim_some(struct machine *machine, struct partition *partition, const struct record records[],
-                       size_t count, uint64_t claim_id)
+/* True: there were some to keep. */
+static bool put_contexts(struct machine *machine, const struct open_range *range,
+                         const struct slice contexts[])
 {
+    size_t kept_count = 0;
+    for (size_t i = 0; contexts != NULL && i < opens_count(range); i++) {
+        struct slice context = contexts[i];
+        if (context.byte_count == 0)
+            continue;
+        if (context.byte_count > RECORD_CONTEXT_BYTES_MAX)
+            context.byte_count = RECORD_CONTEXT_BYTES_MAX;
+        struct key key =
+            key_pair(TABLE_CONTEXTS, range->partition->row.pid, (uint64_t)range->first + (uint64_t)i);
+        rows_put(machine->rows, key_slice(&key), context);
+        kept_count++;
+    }
+    return kept_count > 0;
+}
+
+void opens_keep_contexts(struct machine *machine, struct open_range *range, const struct slice contexts[])
+{
+    if (!put_contexts(machine, range, contexts) || range->row.has_contexts)
+        return;
+    range->row.has_contexts = true;
+    save(machine, range);
+}
+
+struct slice opens_context(struct machine *machine, const struct open_range *range, int64_t offset)
+{
+    struct key key = key_pair(TABLE_CONTEXTS, range->partition->row.pid, (uint64_t)offset);
+    struct slice value;
+    if (!range->row.has_contexts || !rows_get(machine->rows, key_slice(&key), &value))
+        return slice_of(NULL, 0);
+    if (value.byte_count <= RECORD_CONTEXT_BYTES_MAX)
+        return value;
+    rows_spoil(machine->rows);
+    return slice_of(NULL, 0);
+}
+
+static void claim_some(struct machine *machine, struct partition *partition, const struct open_claim *claim)
+{
+    const struct record *records = claim->records;
+    size_t count = claim->count;
     record_mark marks[OPEN_RECORDS_MAX];
     bool has_marks = machine->settings.is_identity_checked && any_mark(records, count);
     for (size_t i = 0; has_marks && i < count; i++)
         marks[i] = records[i].mark;
     struct open_row row = { .last = records[count - 1].key.offset,
                             .state = OPEN_INTENT,
-                            .claim_id = claim_id,
+                            .claim_id = claim->claim_id,
                             .boot = machine->boot,
                             .since_ms = machine->now.unix_ms,
-                            .attempts = 1 };
+                            .attempts = 1,
+                            .replay_id = claim->replay_id };
     struct open_range *range =
         range_new(machine, partition, records[0].key.offset, &row, has_marks ? marks : NULL);
-    if (range == NULL)
+    if (range == NULL) {
         rows_spoil(machine->rows);
-    else
-        save(machine, range);
+        return;
+    }
+    range->row.has_contexts = put_contexts(machine, range, claim->contexts);
+    save(machine, range);
 }
 
-void opens_claim(struct machine *machine, struct partition *partition, const struct record records[],
-                 size_t count, uint64_t claim_id)
+void opens_claim(struct machine *machine, struct partition *partition, const struct open_claim *claim)
 {
-    for (size_t at = 0; at < count; at += OPEN_RECORDS_MAX) {
-        size_t some = count - at < OPEN_RECORDS_MAX ? count - at : OPEN_RECORDS_MAX;
-        claim_some(machine, partition, &records[at], some, claim_id);
+    for (size_t at = 0; at < claim->count; at += OPEN_RECORDS_MAX) {
+        struct open_claim some = *claim;
+        some.records += at;
+        some.contexts = claim->contexts == NULL ? NULL : &claim->contexts[at];
+        some.count = claim->count - at < OPEN_RECORDS_MAX ? claim->count - at : OPEN_RECORDS_MAX;
+        claim_some(machine, partition, &some);
     }
 }
 
@@ -213,8 +267,11 @@ void opens_remove(struct machine *machine, struct open_range *range)
     assert(index < set->count && set->at[index] == range);
     waiters_wake(machine, range);
     if (range->row.state == OPEN_IN_DOUBT)
-        doubt_leave(machine, range);
+        doubt_end(machine, range);
     rows_delete(machine->rows, key_slice(&key));
+    if (range->row.has_contexts)
+        pairs_delete(machine->rows, TABLE_CONTEXTS, range->partition->row.pid, (uint64_t)range->first,
+                     (uint64_t)range->row.last);
     set->count--;
     memmove(&set->at[index], &set->at[index + 1], (set->count - index) * sizeof set->at[0]);
     range_free(range);
@@ -224,7 +281,7 @@ void opens_reclaim(struct machine *machine, struct open_range *range, uint64_t c
 {
     assert(range->row.state == OPEN_IN_DOUBT);
     waiters_wake(machine, range);
-    doubt_leave(machine, range);
+    doubt_end(machine, range);
     range->row.state = OPEN_INTENT;
     range->row.claim_id = claim_id;
     range->row.id = 0;

@@ -10,9 +10,19 @@
 
 /* The first range that ends at OFFSET or behind it; NULL: none. */
 struct open_range *opens_from(const struct partition *partition, int64_t offset);
-/* Records that nobody holds are INTENT of CLAIM_ID from now on.  They are neighbours: RECORDS[0] is the first. */
-void opens_claim(struct machine *machine, struct partition *partition, const struct record records[],
-                 size_t count, uint64_t claim_id);
+/* What is claimed: neighbours, RECORDS[0] is the first. */
+struct open_claim {
+    const struct record *records; /* borrowed */
+    const struct slice *contexts; /* borrowed: NULL, or one for each */
+    size_t count;
+    uint64_t claim_id, replay_id; /* replay: the window under which they are sent again; 0: none */
+};
+/* Records that nobody holds are INTENT of the claim from now on. */
+void opens_claim(struct machine *machine, struct partition *partition, const struct open_claim *claim);
+/* CONTEXTS is NULL, or one for each offset of RANGE: kept until the range ends. */
+void opens_keep_contexts(struct machine *machine, struct open_range *range, const struct slice contexts[]);
+/* What is kept of OFFSET; nothing: an empty slice.  It lives until the next change. */
+struct slice opens_context(struct machine *machine, const struct open_range *range, int64_t offset);
 /* Cut FIRST to LAST, which lie in RANGE, out of it.  The result is in the set, but its row is not written: change it
  * with one of the calls below.  NULL: no memory, and the transaction is spoilt. */
 MUST_CHECK struct open_range *opens_carve(struct machine *machine, struct open_range *range, int64_t first,

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include "opens.h"
+#include "replays.h"
 
 enum { BUCKETS_AT_FIRST = 64 };
 
@@ -103,6 +104,12 @@ struct partition *partitions_add(struct machine *machine, struct slice topic, in
 
 void partitions_renew(struct machine *machine, struct partition *partition)
 {
+    struct past_row past = { .partition = partition->number, .generation = partition->row.generation };
+    struct key key = key_pair(TABLE_PAST, partition->row.pid, 0);
+    struct value value;
+    memcpy(past.topic, partition->topic, partition->topic_bytes + 1);
+    past_row_write(&past, &value);
+    rows_put(machine->rows, key_slice(&key), value_slice(&value));
     machine->figures.interval_count -= partition->row.interval_count;
     begin_history(machine, partition, partition->row.generation + 1);
 }
@@ -114,6 +121,17 @@ void partitions_touch(struct machine *machine, struct partition *partition)
     partition->is_dirty = true;
     partition->next_dirty = machine->dirty_partitions;
     machine->dirty_partitions = partition;
+}
+
+void partitions_untouch(struct machine *machine, struct partition *partition)
+{
+    struct partition **link = &machine->dirty_partitions;
+    while (*link != NULL && *link != partition)
+        link = &(*link)->next_dirty;
+    if (*link != NULL)
+        *link = partition->next_dirty;
+    partition->is_dirty = false;
+    partition->next_dirty = NULL;
 }
 
 struct partition *partitions_next(const struct machine *machine, const struct partition *partition)
@@ -178,7 +196,10 @@ void partitions_flush(struct machine *machine)
     for (struct partition *next, *partition = machine->dirty_partitions; partition != NULL;
          partition = next) {
         next = partition->next_dirty;
-        write_row(machine, partition);
+        if (partition->replay != NULL)
+            replays_save(machine, partition->replay);
+        else
+            write_row(machine, partition);
         partition->is_dirty = false;
         partition->next_dirty = NULL;
     }

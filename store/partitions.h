@@ -12,7 +12,8 @@ struct partition *partitions_find(const struct machine *machine, struct slice to
 MUST_CHECK struct partition *partitions_add(struct machine *machine, struct slice topic, int32_t number);
 /* Its row is written at the end of the batch. */
 void partitions_touch(struct machine *machine, struct partition *partition);
-/* An empty history under a new pid; what the old pid has on disk stays there. */
+void partitions_untouch(struct machine *machine, struct partition *partition); /* its row is gone */
+/* An empty history under a new pid; what the old pid has on disk stays there, and PAST names it. */
 void partitions_renew(struct machine *machine, struct partition *partition);
 /* After PARTITION in no useful order; NULL: the first, and the end. */
 struct partition *partitions_next(const struct machine *machine, const struct partition *partition);

@@ -11,17 +11,18 @@
 #include "marks.h"
 #include "opens.h"
 #include "partitions.h"
+#include "questions.h"
+#include "replays.h"
 #include "settle.h"
 
-enum { ROWS_MAX = 10000 };
+enum { ROWS_MAX = 10000, EVENTS_EACH_MAX = 100 };
 
-static size_t row_limit(const struct question *question)
+size_t question_row_limit(const struct question *question)
 {
     return question->row_count_max < ROWS_MAX ? question->row_count_max : ROWS_MAX;
 }
 
-/* Room for COUNT rows; false: no memory, and the question has failed. */
-static bool make_room(struct question *question, size_t count, size_t row_bytes)
+bool question_make_room(struct question *question, size_t count, size_t row_bytes)
 {
     question->ret.any = calloc(count == 0 ? 1 : count, row_bytes);
     if (question->ret.any == NULL)
@@ -29,7 +30,7 @@ static bool make_room(struct question *question, size_t count, size_t row_bytes)
     return question->ret.any != NULL;
 }
 
-static bool is_topic_asked(const struct question *question, const struct partition *partition)
+bool question_is_about(const struct question *question, const struct partition *partition)
 {
     return question->topic[0] == '\0' || strcmp(question->topic, partition->topic) == 0;
 }
@@ -39,7 +40,7 @@ static int by_number(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-static void fill_doubt(struct doubt_row *row, const struct open_range *range)
+void doubt_row_fill(struct doubt_row *row, const struct open_range *range)
 {
     const struct partition *partition = range->partition;
     *row = (struct doubt_row){ .id = range->row.id,
@@ -52,29 +53,6 @@ static void fill_doubt(struct doubt_row *row, const struct open_range *range)
                                .cause = range->row.cause };
     memcpy(row->topic, partition->topic, partition->topic_bytes + 1);
     memcpy(row->detail, range->row.detail, sizeof row->detail);
-}
-
-/* ---- one record ------------------------------------------------------------------------------------------------- */
-
-static void ask_record(struct machine *machine, struct question *question)
-{
-    struct partition *partition =
-        partitions_find(machine, slice_of_text(question->topic), question->partition);
-    question->ret_state = RECORD_ABSENT;
-    if (partition == NULL || question->first < 0)
-        return;
-    struct open_range *range = opens_from(partition, question->first);
-    if (range != NULL && range->first <= question->first) {
-        question->ret_state = range->row.state == OPEN_INTENT ? RECORD_IN_FLIGHT : RECORD_IN_DOUBT;
-        if (range->row.state == OPEN_IN_DOUBT && make_room(question, 1, sizeof *question->ret.doubts)) {
-            fill_doubt(question->ret.doubts, range);
-            question->ret_row_count = 1;
-        }
-        return;
-    }
-    struct applied_piece piece = applied_piece_at(machine, partition, question->first, question->first);
-    if (piece.is_applied)
-        question->ret_state = piece.is_folded ? RECORD_BELOW_WINDOW : RECORD_APPLIED;
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------ */
@@ -96,14 +74,14 @@ static void ask_doubts(struct machine *machine, struct question *question)
         return;
     }
     for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
-        if (is_topic_asked(question, range->partition) && range->row.id > question->after_id)
+        if (question_is_about(question, range->partition) && range->row.id > question->after_id)
             all[found++] = range;
     qsort(all, found, sizeof all[0], doubts_by_id);
     question->ret_count = found;
-    size_t row_count = found < row_limit(question) ? found : row_limit(question);
-    if (make_room(question, row_count, sizeof *question->ret.doubts)) {
+    size_t row_count = found < question_row_limit(question) ? found : question_row_limit(question);
+    if (question_make_room(question, row_count, sizeof *question->ret.doubts)) {
         for (size_t i = 0; i < row_count; i++)
-            fill_doubt(&question->ret.doubts[i], all[i]);
+            doubt_row_fill(&question->ret.doubts[i], all[i]);
         question->ret_row_count = row_count;
     }
     free(all);
@@ -149,7 +127,7 @@ static struct partition **gather_partitions(struct machine *machine, const struc
         return NULL;
     for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
          partition = partitions_next(machine, partition))
-        if (is_topic_asked(question, partition) && (!is_conflict_asked || partition->conflict != NULL))
+        if (question_is_about(question, partition) && (!is_conflict_asked || partition->conflict != NULL))
             all[(*ret_count)++] = partition;
     qsort(all, *ret_count, sizeof all[0], partitions_by_name);
     return all;
@@ -160,10 +138,10 @@ static void ask_partitions(struct machine *machine, struct question *question)
     size_t count;
     struct partition **all = gather_partitions(machine, question, false, &count);
     question->ret_count = count;
-    size_t row_count = count < row_limit(question) ? count : row_limit(question);
+    size_t row_count = count < question_row_limit(question) ? count : question_row_limit(question);
     if (all == NULL) {
         question->ret_status = QUESTION_FAILED;
-    } else if (make_room(question, row_count, sizeof *question->ret.partitions)) {
+    } else if (question_make_room(question, row_count, sizeof *question->ret.partitions)) {
         for (size_t i = 0; i < row_count; i++)
             fill_partition(&question->ret.partitions[i], all[i]);
         question->ret_row_count = row_count;
@@ -184,21 +162,21 @@ static void ask_conflicts(struct machine *machine, struct question *question)
     question->ret_count = count;
     if (all == NULL) {
         question->ret_status = QUESTION_FAILED;
-    } else if (make_room(question, count, sizeof *question->ret.conflicts)) {
+    } else if (question_make_room(question, count, sizeof *question->ret.conflicts)) {
         for (size_t i = 0; i < count; i++)
             question->ret.conflicts[i] = *all[i]->conflict;
         qsort(question->ret.conflicts, count, sizeof *question->ret.conflicts, conflicts_by_id);
-        question->ret_row_count = count < row_limit(question) ? count : row_limit(question);
+        question->ret_row_count = count < question_row_limit(question) ? count : question_row_limit(question);
     }
     free(all);
 }
 
 static void ask_events(struct machine *machine, struct question *question)
 {
-    size_t limit = row_limit(question) < EVENTS_MAX ? row_limit(question) : EVENTS_MAX;
+    size_t limit = question_row_limit(question) < EVENTS_MAX ? question_row_limit(question) : EVENTS_MAX;
     struct slice key, value;
     uint64_t id;
-    if (!make_room(question, limit, sizeof *question->ret.events))
+    if (!question_make_room(question, limit, sizeof *question->ret.events))
         return;
     struct key from = key_number(TABLE_EVENTS, question->after_id + 1);
     while (question->after_id < UINT64_MAX && rows_seek(machine->rows, key_slice(&from), &key, &value) &&
@@ -217,7 +195,7 @@ static void ask_events(struct machine *machine, struct question *question)
 
 /* The doubt is over for FIRST to LAST of RANGE. */
 static void resolve(struct machine *machine, struct open_range *range, int64_t first, int64_t last,
-                    const struct question *question)
+                    const struct question *question, bool is_noted)
 {
     char detail[192];
     const struct partition *partition = range->partition;
@@ -234,7 +212,19 @@ static void resolve(struct machine *machine, struct open_range *range, int64_t f
         machine->figures.resolved_not_applied += count;
         opens_remove(machine, range);
     }
-    audit_event(machine, EVENT_RESOLVED, partition, first, last, detail);
+    if (is_noted)
+        audit_event(machine, EVENT_RESOLVED, partition, first, last, detail);
+}
+
+/* It is over, or there never was one: who still asks is told what became of its record. */
+static void tell_ended(struct machine *machine, struct question *question)
+{
+    const struct ended_doubt *ended = &machine->ended[question->doubt_id % ENDED_DOUBTS];
+    question->ret_status = QUESTION_NOT_FOUND;
+    if (question->doubt_id == 0 || ended->id != question->doubt_id)
+        return;
+    question->ret_id = ended->id;
+    question->ret_state = record_state_at(machine, ended->partition, ended->first);
 }
 
 static void do_resolve_one(struct machine *machine, struct question *question)
@@ -243,11 +233,11 @@ static void do_resolve_one(struct machine *machine, struct question *question)
     while (range != NULL && range->row.id != question->doubt_id)
         range = range->next_doubt;
     if (range == NULL) {
-        question->ret_status = QUESTION_NOT_FOUND;
+        tell_ended(machine, question);
         return;
     }
     question->ret_count = opens_count(range);
-    resolve(machine, range, range->first, range->row.last, question);
+    resolve(machine, range, range->first, range->row.last, question, true);
 }
 
 /* The part of a doubt that the filter names; false: none. */
@@ -257,29 +247,86 @@ static bool is_named(const struct question *question, const struct open_range *r
     bool is_everywhere = question->first < 0 && question->last < 0;
     *ret_first = is_everywhere || range->first > question->first ? range->first : question->first;
     *ret_last = is_everywhere || range->row.last < question->last ? range->row.last : question->last;
-    return is_topic_asked(question, range->partition) &&
+    return question_is_about(question, range->partition) &&
            (question->partition < 0 || question->partition == range->partition->number) &&
            *ret_first <= *ret_last;
 }
 
+/* Partition by partition, from the end of each: what leaves the end of a set moves nothing. */
+static int doubts_by_place(const void *a, const void *b)
+{
+    const struct open_range *const *left = a, *const *right = b;
+    uint32_t left_pid = (*left)->partition->row.pid, right_pid = (*right)->partition->row.pid;
+    return left_pid != right_pid ? by_number(left_pid, right_pid)
+                                 : by_number((uint64_t)(*right)->first, (uint64_t)(*left)->first);
+}
+
+/* The doubts that the filter names, by place; free it.  NULL: no memory. */
+static struct open_range **gather_named(const struct machine *machine, struct question *question,
+                                        size_t *ret_count)
+{
+    size_t count = 0;
+    int64_t first, last;
+    *ret_count = 0;
+    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
+        count++;
+    struct open_range **all = malloc((count + 1) * sizeof all[0]);
+    if (all == NULL)
+        return NULL;
+    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt) {
+        if (!is_named(question, range, &first, &last))
+            continue;
+        all[(*ret_count)++] = range;
+        question->ret_count += (uint64_t)(last - first) + 1;
+    }
+    qsort(all, *ret_count, sizeof all[0], doubts_by_place);
+    return all;
+}
+
+/* One event for all of a partition: one each would drive everything else out of the ring. */
+static void note_many(struct machine *machine, struct open_range *const all[], size_t count,
+                      const struct question *question)
+{
+    char detail[192];
+    for (size_t at = 0, next; at < count; at = next) {
+        int64_t first, last, low = INT64_MAX, high = -1;
+        uint64_t record_count = 0;
+        for (next = at; next < count && all[next]->partition == all[at]->partition; next++) {
+            if (!is_named(question, all[next], &first, &last))
+                continue;
+            low = first < low ? first : low;
+            high = last > high ? last : high;
+            record_count += (uint64_t)(last - first) + 1;
+        }
+        snprintf(detail, sizeof detail, "%s, %llu records in %zu doubts: %.120s",
+                 question->is_applied ? "applied" : "not applied", (unsigned long long)record_count,
+                 next - at, question->detail);
+        audit_event(machine, EVENT_RESOLVED, all[at]->partition, low, high, detail);
+    }
+}
+
 static void do_resolve(struct machine *machine, struct question *question)
 {
+    size_t count;
     int64_t first, last;
-    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
-        if (is_named(question, range, &first, &last))
-            question->ret_count += (uint64_t)(last - first) + 1;
-    if (question->ret_count != question->expect_count) {
-        question->ret_status = QUESTION_MISMATCH;
+    struct open_range **all = gather_named(machine, question, &count);
+    if (all == NULL) {
+        question->ret_status = QUESTION_FAILED;
         return;
     }
-    for (uint64_t left = question->ret_count; left > 0 && rows_status(machine->rows) == ROWS_OK;) {
-        struct open_range *range = machine->doubts; /* from the start again: a resolution changes the list */
-        while (range != NULL && !is_named(question, range, &first, &last))
-            range = range->next_doubt;
-        assert(range != NULL);
-        left -= (uint64_t)(last - first) + 1;
-        resolve(machine, range, first, last, question);
+    bool is_noted = count <= EVENTS_EACH_MAX;
+    if (question->ret_count != question->expect_count) {
+        question->ret_status = QUESTION_MISMATCH;
+        count = 0;
     }
+    if (!is_noted)
+        note_many(machine, all, count, question);
+    for (size_t i = 0; i < count && rows_status(machine->rows) == ROWS_OK; i++) {
+        bool is_there = is_named(question, all[i], &first, &last);
+        assert(is_there);
+        resolve(machine, all[i], first, last, question, is_noted);
+    }
+    free(all);
 }
 
 /* The same record after all: its mark is the one that came. */
@@ -299,6 +346,7 @@ static void accept_mark(struct machine *machine, struct partition *partition,
 static uint64_t begin_new_topic(struct machine *machine, struct partition *partition)
 {
     uint64_t closed_count = 0;
+    replays_close_all(machine, partition, "the topic is a new one");
     while (partition->opens.count > 0 && rows_status(machine->rows) == ROWS_OK) {
         closed_count += opens_count(partition->opens.at[partition->opens.count - 1]);
         opens_remove(machine, partition->opens.at[partition->opens.count - 1]);
@@ -333,25 +381,32 @@ static void do_decide(struct machine *machine, struct question *question)
     question->ret_count = 1;
 }
 
-static bool is_decision(enum question_kind kind)
+static bool is_change(enum question_kind kind)
 {
-    return kind == DO_RESOLVE_ONE || kind == DO_RESOLVE || kind == DO_DECIDE;
+    return kind == DO_RESOLVE_ONE || kind == DO_RESOLVE || kind == DO_DECIDE || kind == DO_FORGET ||
+           kind == DO_REPLAY_OPEN || kind == DO_REPLAY_CLOSE;
 }
 
 void machine_ask(struct machine *machine, struct question *question)
 {
     static void (*const ways[])(struct machine *, struct question *) = {
-        [ASK_RECORD] = ask_record,       [ASK_DOUBTS] = ask_doubts, [ASK_PARTITIONS] = ask_partitions,
-        [ASK_CONFLICTS] = ask_conflicts, [ASK_EVENTS] = ask_events, [DO_RESOLVE_ONE] = do_resolve_one,
-        [DO_RESOLVE] = do_resolve,       [DO_DECIDE] = do_decide,
+        [ASK_RECORD] = ask_record,           [ASK_DOUBTS] = ask_doubts,
+        [ASK_PARTITIONS] = ask_partitions,   [ASK_CONFLICTS] = ask_conflicts,
+        [ASK_INTERVALS] = ask_intervals,     [ASK_PROBES] = ask_probes,
+        [ASK_REPLAYS] = ask_replays,         [DO_REPLAY_OPEN] = do_replay_open,
+        [DO_REPLAY_CLOSE] = do_replay_close, [DO_FORGET] = do_forget,
+        [ASK_EVENTS] = ask_events,           [DO_RESOLVE_ONE] = do_resolve_one,
+        [DO_RESOLVE] = do_resolve,           [DO_DECIDE] = do_decide,
     };
-    assert((size_t)question->kind < sizeof ways / sizeof ways[0]);
+    assert((size_t)question->kind < sizeof ways / sizeof ways[0] && ways[question->kind] != NULL);
     free(question->ret.any);
     question->ret.any = NULL;
+    question->ret_id = 0;
     question->ret_count = 0;
     question->ret_row_count = 0;
+    question->ret_state = RECORD_ABSENT;
     question->ret_status = QUESTION_OK;
-    if (is_decision(question->kind) && machine->mode == MACHINE_READ)
+    if (is_change(question->kind) && machine->mode == MACHINE_READ)
         question->ret_status = QUESTION_FAILED;
     else
         ways[question->kind](machine, question);

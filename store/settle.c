@@ -2,7 +2,8 @@
  * settle.c - what became of claimed records.
  *
  * An outcome changes only records that still belong to the claim which brings it: a settlement may come twice (the
- * shell repeats one whose commit failed), or after a person's decision.
+ * shell repeats one whose commit failed), or after a person's decision.  A record that is sent again under a replay
+ * window is still in the applied set: when it was refused or not sent, removing its open range lets that show again.
  */
 #include "settle.h"
 
@@ -13,6 +14,7 @@
 #include "marks.h"
 #include "opens.h"
 #include "partitions.h"
+#include "replays.h"
 #include "replies.h"
 
 void settle_applied(struct machine *machine, struct open_range *range)
@@ -20,9 +22,12 @@ void settle_applied(struct machine *machine, struct open_range *range)
     struct partition *partition = range->partition;
     int64_t first = range->first, last = range->row.last;
     record_mark *marks = range->marks;
+    uint64_t replay_id = range->row.replay_id;
     range->marks = NULL;
     opens_remove(machine, range);
     applied_add(machine, partition, first, last);
+    if (replay_id != 0)
+        replays_sent(machine, replay_id, first, last);
     if (marks != NULL)
         marks_put(machine, partition, first, marks, (size_t)(last - first) + 1);
     free(marks);

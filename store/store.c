@@ -155,7 +155,7 @@ void store_claim(struct store_port *port, struct claim *claim)
     claim->reply_bytes = NULL;
     claim->waiter = NULL;
     claim->ret_claim_id = 0;
-    claim->ret_new_count = claim->ret_retried_count = 0;
+    claim->ret_new_count = claim->ret_retried_count = claim->ret_replayed_count = 0;
     claim->ret_reply = (struct stored_reply){ 0 };
     post(port, &claim->posting, POSTING_CLAIM);
 }

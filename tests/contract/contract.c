@@ -718,6 +718,398 @@ static void test_Z03_held_at_first_sight_it_waits_for_a_decision(void **state)
     assert_int_equal(desk_offer(&desk, "orders", 4, 17, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
 }
 
+/* ---- what is kept for a probe ----------------------------------------------------------------------------------- */
+
+static struct question probes_after(uint64_t after_id, int64_t after_offset, size_t row_count_max)
+{
+    struct question question = {
+        .kind = ASK_PROBES, .after_id = after_id, .after_offset = after_offset, .row_count_max = row_count_max
+    };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    return question;
+}
+
+static void test_what_a_probe_must_know_is_kept_while_a_record_is_in_doubt(void **state)
+{
+    static char much[2 * RECORD_CONTEXT_BYTES_MAX];
+    struct slice contexts[3];
+    (void)state;
+    begin(NULL);
+    memset(much, 'x', sizeof much);
+    contexts[0] = slice_of_text("{\"id\":\"a1\"}");
+    contexts[1] = slice_of(NULL, 0);
+    contexts[2] = slice_of(much, sizeof much);
+    order_init(&a, "orders", 3, 40, 3);
+    a.claim.contexts = contexts;
+    assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_UNKNOWN), STORE_OK);
+    struct question question = probes_after(0, -1, 10);
+    assert_int_equal(question.ret_row_count, 3);
+    assert_int_equal(question.ret_count, 3);
+    for (int64_t i = 0; i < 3; i++)
+        assert_int_equal(question.ret.probes[i].offset, 40 + i);
+    assert_int_equal(question.ret.probes[0].context_bytes, contexts[0].byte_count);
+    assert_memory_equal(question.ret.probes[0].context, contexts[0].at, contexts[0].byte_count);
+    assert_int_equal(question.ret.probes[1].context_bytes, 0);
+    assert_int_equal(question.ret.probes[2].context_bytes, RECORD_CONTEXT_BYTES_MAX);
+    assert_int_equal(question.ret.probes[2].context[RECORD_CONTEXT_BYTES_MAX - 1], 'x');
+    store_question_deinit(&question);
+    question =
+        (struct question){ .kind = DO_RESOLVE, .partition = -1, .first = 41, .last = 41, .expect_count = 1 };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    question = probes_after(0, -1, 10);
+    assert_int_equal(question.ret_row_count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(question.ret.probes[i].context_bytes, question.ret.probes[i].offset == 40
+                                                                   ? contexts[0].byte_count
+                                                                   : RECORD_CONTEXT_BYTES_MAX);
+    store_question_deinit(&question);
+}
+
+static void test_what_was_kept_does_not_outlive_the_doubt(void **state)
+{
+    struct slice context = slice_of_text("old");
+    (void)state;
+    begin(NULL);
+    for (int is_applied = 0; is_applied < 2; is_applied++) {
+        order_init(&a, "orders", 3, 40, 1);
+        a.claim.contexts = &context;
+        assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+        assert_int_equal(desk_settle(&desk, &a, OUTCOME_NOT_APPLIED), STORE_OK);
+        claim_new(&b, 40, 1); /* without one */
+        assert_int_equal(desk_settle(&desk, &b, OUTCOME_UNKNOWN), STORE_OK);
+        struct question question = probes_after(0, -1, 10);
+        assert_int_equal(question.ret_row_count, 1);
+        assert_int_equal(question.ret.probes[0].context_bytes, 0);
+        store_question_deinit(&question);
+        question = (struct question){
+            .kind = DO_RESOLVE, .partition = -1, .first = -1, .last = -1, .expect_count = 1
+        };
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_status, QUESTION_OK);
+    }
+}
+
+static void test_probes_come_page_by_page_each_record_once(void **state)
+{
+    enum { RECORDS = 30 };
+    static unsigned char seen[RECORDS];
+    uint64_t id = 0;
+    int64_t offset = -1;
+    (void)state;
+    begin(NULL);
+    memset(seen, 0, sizeof seen);
+    for (int64_t first = 0; first < RECORDS; first += 10) {
+        claim_new(&a, first, 10);
+        assert_int_equal(desk_settle(&desk, &a, OUTCOME_UNKNOWN), STORE_OK);
+    }
+    for (size_t page = 0, row_count = 7; row_count == 7; page++) {
+        struct question question = probes_after(id, offset, 7);
+        assert_int_equal(question.ret_count, RECORDS - page * 7);
+        row_count = question.ret_row_count;
+        for (size_t i = 0; i < row_count; i++) {
+            const struct probe_row *row = &question.ret.probes[i];
+            assert_true(row->doubt_id > id || (row->doubt_id == id && row->offset > offset));
+            seen[row->offset]++;
+            id = row->doubt_id;
+            offset = row->offset;
+        }
+        store_question_deinit(&question);
+    }
+    for (size_t i = 0; i < RECORDS; i++)
+        assert_int_equal(seen[i], 1);
+}
+
+/* ---- intervals -------------------------------------------------------------------------------------------------- */
+
+static struct question intervals_from(int64_t first, size_t row_count_max)
+{
+    struct question question = { .kind = ASK_INTERVALS,
+                                 .topic = "orders",
+                                 .partition = 3,
+                                 .first = first,
+                                 .row_count_max = row_count_max };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    return question;
+}
+
+static void assert_interval(const struct question *question, size_t index, int64_t first, int64_t last,
+                            enum record_state expected)
+{
+    assert_true(index < question->ret_row_count);
+    assert_int_equal(question->ret.intervals[index].first, first);
+    assert_int_equal(question->ret.intervals[index].last, last);
+    assert_int_equal(question->ret.intervals[index].state, expected);
+}
+
+static void test_intervals_say_what_is_applied_in_flight_and_in_doubt(void **state)
+{
+    (void)state;
+    begin(NULL);
+    struct question question = intervals_from(0, 10);
+    assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
+    store_question_deinit(&question);
+    desk_offer(&desk, "orders", 3, 5, 3, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, 8, 2, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, 10, 4, MARK_NONE, OUTCOME_UNKNOWN);
+    desk_offer(&desk, "orders", 3, 65530, 12, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, INT64_MAX - 1, 2, MARK_NONE, OUTCOME_APPLIED);
+    claim_new(&a, 20, 1);
+    question = intervals_from(0, 10);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(question.ret_row_count, 5);
+    assert_int_equal(question.ret_count, 5);
+    assert_interval(&question, 0, 5, 9, RECORD_APPLIED);
+    assert_interval(&question, 1, 10, 13, RECORD_IN_DOUBT);
+    assert_interval(&question, 2, 20, 20, RECORD_IN_FLIGHT);
+    assert_interval(&question, 3, 65530, 65541, RECORD_APPLIED);
+    assert_interval(&question, 4, INT64_MAX - 1, INT64_MAX, RECORD_APPLIED);
+    store_question_deinit(&question);
+    question = intervals_from(10, 2);
+    assert_int_equal(question.ret_row_count, 2);
+    assert_int_equal(question.ret_count, 3); /* it goes on */
+    assert_interval(&question, 0, 10, 13, RECORD_IN_DOUBT);
+    assert_interval(&question, 1, 20, 20, RECORD_IN_FLIGHT);
+    store_question_deinit(&question);
+}
+
+/* ---- replay windows --------------------------------------------------------------------------------------------- */
+
+static struct question open_window(int64_t first, int64_t last)
+{
+    struct question question = { .kind = DO_REPLAY_OPEN,
+                                 .topic = "orders",
+                                 .partition = 3,
+                                 .first = first,
+                                 .last = last,
+                                 .until_ms = UINT64_MAX,
+                                 .detail = "from a test" };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    return question;
+}
+
+static uint64_t replayed_count(void)
+{
+    struct question question = { .kind = ASK_REPLAYS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    uint64_t count = question.ret.replays[0].replayed_count;
+    store_question_deinit(&question);
+    return count;
+}
+
+static void test_in_a_replay_window_an_applied_record_is_sent_again_once(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 20, MARK_NONE, OUTCOME_APPLIED);
+    struct question window = open_window(5, 9);
+    assert_int_equal(window.ret_status, QUESTION_OK);
+    assert_int_not_equal(window.ret_id, 0);
+    order_init(&a, "orders", 3, 0, 25);
+    assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+    assert_int_equal(a.claim.ret_new_count, 10); /* five of the window, five that are really new */
+    assert_int_equal(a.claim.ret_replayed_count, 5);
+    for (size_t i = 0; i < 25; i++)
+        assert_int_equal(a.verdicts[i], (i >= 5 && i <= 9) || i >= 20 ? VERDICT_NEW : VERDICT_APPLIED);
+    assert_int_equal(desk_state(&desk, "orders", 3, 7), RECORD_IN_FLIGHT);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(replayed_count(), 5);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 25, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    order_init(&a, "orders", 3, 5, 5);
+    assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+    assert_int_equal(a.claim.ret_new_count, 0);
+    struct store_figures figures;
+    store_figures_get(store, &figures);
+    assert_int_equal(figures.replayed_count, 5);
+    assert_int_equal(figures.replay_open_count, 1);
+}
+
+static void test_a_replay_without_effect_leaves_the_first_delivery_and_may_come_again(void **state)
+{
+    static const enum outcome outcomes[] = { OUTCOME_NOT_APPLIED, OUTCOME_NOT_SENT };
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 20, MARK_NONE, OUTCOME_APPLIED);
+    open_window(5, 9);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(desk_offer(&desk, "orders", 3, 5, 2, MARK_NONE, outcomes[i]), VERDICT_NEW);
+        assert_int_equal(desk_state(&desk, "orders", 3, 5), RECORD_APPLIED);
+        assert_int_equal(replayed_count(), 0);
+    }
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 2, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(replayed_count(), 2);
+}
+
+static void test_a_replay_that_ends_unknown_is_in_doubt_and_counts_when_it_is_resolved(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 20, MARK_NONE, OUTCOME_APPLIED);
+    open_window(5, 9);
+    for (int is_applied = 0; is_applied < 2; is_applied++) {
+        assert_int_equal(desk_offer(&desk, "orders", 3, 6, 1, MARK_NONE, OUTCOME_UNKNOWN), VERDICT_NEW);
+        assert_int_equal(desk_state(&desk, "orders", 3, 6), RECORD_IN_DOUBT);
+        struct question question = { .kind = DO_RESOLVE,
+                                     .partition = -1,
+                                     .first = -1,
+                                     .last = -1,
+                                     .expect_count = 1,
+                                     .is_applied = is_applied != 0 };
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_status, QUESTION_OK);
+        assert_int_equal(desk_state(&desk, "orders", 3, 6), RECORD_APPLIED);
+        assert_int_equal(replayed_count(), is_applied);
+    }
+    assert_int_equal(desk_offer(&desk, "orders", 3, 6, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+}
+
+static void test_a_closed_window_sends_nothing_again(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 20, MARK_NONE, OUTCOME_APPLIED);
+    struct question window = open_window(0, 9);
+    claim_new(&a, 4, 1);
+    struct question question = { .kind = DO_REPLAY_CLOSE, .doubt_id = window.ret_id };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK); /* it was on its way */
+    assert_int_equal(desk_state(&desk, "orders", 3, 4), RECORD_APPLIED);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
+    open_window(0, 9); /* another window, another time */
+    assert_int_equal(desk_offer(&desk, "orders", 3, 4, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
+static void test_windows_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_int_equal(open_window(0, 9).ret_status, QUESTION_NOT_FOUND);
+    desk_offer(&desk, "orders", 3, 0, 20, MARK_NONE, OUTCOME_APPLIED);
+    assert_int_equal(open_window(9, 8).ret_status, QUESTION_NOT_FOUND);
+    assert_int_equal(open_window(-1, 8).ret_status, QUESTION_NOT_FOUND);
+    struct question question = {
+        .kind = DO_REPLAY_OPEN, .topic = "orders", .partition = 3, .last = 9, .until_ms = 1
+    };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_NOT_FOUND); /* its time is over */
+    assert_int_equal(open_window(0, 9).ret_status, QUESTION_OK);
+    assert_int_equal(open_window(9, 12).ret_status, QUESTION_MISMATCH);
+    assert_int_equal(open_window(10, 12).ret_status, QUESTION_OK);
+}
+
+static void test_in_a_replay_window_another_record_is_still_a_conflict(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 1, mark_of_timestamp(1000), OUTCOME_APPLIED);
+    open_window(0, 9);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, mark_of_timestamp(2000), OUTCOME_APPLIED),
+                     VERDICT_CONFLICT);
+}
+
+/* ---- forgetting ------------------------------------------------------------------------------------------------- */
+
+static struct question forget(int64_t first, int64_t last, uint64_t expect_count)
+{
+    struct question question = { .kind = DO_FORGET,
+                                 .topic = "orders",
+                                 .partition = 3,
+                                 .first = first,
+                                 .last = last,
+                                 .expect_count = expect_count,
+                                 .detail = "from a test" };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    return question;
+}
+
+static void test_what_is_forgotten_is_new_again_if_the_count_is_as_expected(void **state)
+{
+    (void)state;
+    begin(NULL);
+    assert_int_equal(forget(0, 9, 0).ret_status, QUESTION_NOT_FOUND);
+    desk_offer(&desk, "orders", 3, 0, 20, mark_of_hash(500), OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, 7, 1, MARK_NONE, OUTCOME_APPLIED);
+    struct question question = forget(5, 24, 7);
+    assert_int_equal(question.ret_status, QUESTION_MISMATCH);
+    assert_int_equal(question.ret_count, 15);
+    assert_int_equal(desk_state(&desk, "orders", 3, 6), RECORD_APPLIED);
+    question = forget(5, 9, 5);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    for (int64_t i = 0; i < 20; i++)
+        assert_int_equal(desk_state(&desk, "orders", 3, i),
+                         i >= 5 && i <= 9 ? RECORD_ABSENT : RECORD_APPLIED);
+    /* their marks and answers are gone with them */
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 5, mark_of_hash(90000), OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(forget(-1, -1, 20).ret_status, QUESTION_OK);
+    question = (struct question){ .kind = ASK_PARTITIONS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret.partitions[0].applied_count, 0);
+    assert_int_equal(question.ret.partitions[0].lowest, -1);
+    assert_int_equal(question.ret.partitions[0].highest, -1);
+    assert_int_equal(question.ret.partitions[0].interval_count, 0);
+    store_question_deinit(&question);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 20, mark_of_hash(7000), OUTCOME_APPLIED), VERDICT_NEW);
+}
+
+static void test_doubts_and_flights_are_not_forgotten(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 10, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, 10, 2, MARK_NONE, OUTCOME_UNKNOWN);
+    claim_new(&a, 12, 1);
+    assert_int_equal(forget(-1, -1, 10).ret_status, QUESTION_OK);
+    assert_int_equal(desk_state(&desk, "orders", 3, 9), RECORD_ABSENT);
+    assert_int_equal(desk_state(&desk, "orders", 3, 11), RECORD_IN_DOUBT);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(desk_state(&desk, "orders", 3, 12), RECORD_APPLIED);
+}
+
+static void test_an_answer_is_forgotten_with_its_record(void **state)
+{
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 7, 1);
+    a.settlement.reply = (struct stored_reply){ 201, slice_of_text("text/plain"), slice_of_text("first") };
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(forget(7, 7, 1).ret_status, QUESTION_OK);
+    desk_offer(&desk, "orders", 3, 7, 1, MARK_NONE, OUTCOME_APPLIED);
+    order_init(&b, "orders", 3, 7, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.claim.ret_reply.status, 0);
+}
+
+/* ---- too late --------------------------------------------------------------------------------------------------- */
+
+static void test_a_resolution_of_a_doubt_that_is_over_is_told_what_became_of_it(void **state)
+{
+    (void)state;
+    for (int is_applied = 0; is_applied < 2; is_applied++) {
+        if (is_applied == 0)
+            begin(NULL);
+        make_doubt(8 + is_applied, 1);
+        struct question question = { .kind = DO_RESOLVE_ONE,
+                                     .doubt_id = doubt_id(8 + is_applied),
+                                     .is_applied = is_applied != 0 };
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_status, QUESTION_OK);
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
+        assert_int_equal(question.ret_id, question.doubt_id);
+        assert_int_equal(question.ret_state, is_applied != 0 ? RECORD_APPLIED : RECORD_ABSENT);
+    }
+    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = 424242 };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
+    assert_int_equal(question.ret_id, 0);
+}
+
 static void test_names_are_words_for_people(void **state)
 {
     (void)state;
@@ -771,6 +1163,20 @@ int main(void)
         TEST(test_without_identity_nothing_is_a_conflict),
         TEST(test_Z03_a_partition_first_seen_in_its_middle_is_counted),
         TEST(test_Z03_held_at_first_sight_it_waits_for_a_decision),
+        TEST(test_what_a_probe_must_know_is_kept_while_a_record_is_in_doubt),
+        TEST(test_what_was_kept_does_not_outlive_the_doubt),
+        TEST(test_probes_come_page_by_page_each_record_once),
+        TEST(test_intervals_say_what_is_applied_in_flight_and_in_doubt),
+        TEST(test_in_a_replay_window_an_applied_record_is_sent_again_once),
+        TEST(test_a_replay_without_effect_leaves_the_first_delivery_and_may_come_again),
+        TEST(test_a_replay_that_ends_unknown_is_in_doubt_and_counts_when_it_is_resolved),
+        TEST(test_a_closed_window_sends_nothing_again),
+        TEST(test_windows_that_make_no_sense_are_refused),
+        TEST(test_in_a_replay_window_another_record_is_still_a_conflict),
+        TEST(test_what_is_forgotten_is_new_again_if_the_count_is_as_expected),
+        TEST(test_doubts_and_flights_are_not_forgotten),
+        TEST(test_an_answer_is_forgotten_with_its_record),
+        TEST(test_a_resolution_of_a_doubt_that_is_over_is_told_what_became_of_it),
         TEST(test_names_are_words_for_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

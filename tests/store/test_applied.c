@@ -215,7 +215,7 @@ static void test_an_open_record_is_never_folded_over(void **state)
     (void)state;
     begin_with_window(CHUNK_OFFSETS);
     add(100, 149);
-    opens_claim(machine, partition, &record, 1, 1);
+    opens_claim(machine, partition, &(struct open_claim){ .records = &record, .count = 1, .claim_id = 1 });
     add(4 * CHUNK_OFFSETS, 4 * CHUNK_OFFSETS);
     assert_false(is_applied(150));
     opens_remove(machine, opens_from(partition, 150)); /* refused: it must be free */

@@ -6,6 +6,8 @@
  * The port's fd is a timer: due at once when something is finished, else when a waiting claim's time is over.
  */
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -28,6 +30,11 @@ struct fake_record {
     int status;
     char *type, *body; /* owned */
     size_t body_bytes;
+    bool was_applied;     /* sent again: the first delivery stands */
+    uint64_t replay_id;   /* of that window */
+    uint64_t replayed_in; /* the window under which it has been sent again */
+    char context[RECORD_CONTEXT_BYTES_MAX];
+    size_t context_bytes;
 };
 
 struct fake_partition {
@@ -43,6 +50,10 @@ struct store {
     size_t record_count;
     struct fake_partition *partitions; /* owned */
     size_t partition_count;
+    struct replay_row *replays; /* owned */
+    size_t replay_count;
+    struct fake_record *ended; /* owned: doubts that are over, as they were */
+    size_t ended_count;
     uint64_t next_id;
     struct store_figures figures;
     struct claim *waiting; /* linked through posting.next, in order */
@@ -105,6 +116,7 @@ static struct fake_record *add(struct store *store, const struct record *from)
     record->partition = from->key.partition;
     record->offset = from->key.offset;
     record->mark = store->options.is_identity_checked ? from->mark : MARK_NONE;
+    record->state = FAKE_IN_FLIGHT;
     return record;
 }
 
@@ -172,10 +184,72 @@ static void finish(struct posting *posting, enum store_status status)
     arm(port);
 }
 
+/* ---- replay windows --------------------------------------------------------------------------------------------- */
+
+static uint64_t unix_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+static void drop_replay(struct store *store, size_t index)
+{
+    store->replays[index] = store->replays[--store->replay_count];
+    store->figures.replay_open_count--;
+}
+
+/* The window that RECORD lies in; NULL: none is open. */
+static struct replay_row *replay_over(struct store *store, const struct fake_record *record)
+{
+    for (size_t i = store->replay_count; i > 0; i--)
+        if (store->replays[i - 1].until_ms <= unix_ms())
+            drop_replay(store, i - 1);
+    for (size_t i = 0; i < store->replay_count; i++) {
+        struct replay_row *replay = &store->replays[i];
+        if (replay->partition == record->partition && strcmp(replay->topic, record->topic) == 0 &&
+            record->offset >= replay->first && record->offset <= replay->last)
+            return replay;
+    }
+    return NULL;
+}
+
+/* It is applied (again). */
+static void become_applied(struct store *store, struct fake_record *record)
+{
+    for (size_t i = 0; record->replay_id != 0 && i < store->replay_count; i++)
+        store->replays[i].replayed_count += store->replays[i].id == record->replay_id;
+    store->figures.replayed_count += record->replay_id != 0;
+    if (record->replay_id != 0)
+        record->replayed_in = record->replay_id;
+    record->state = FAKE_APPLIED;
+    record->was_applied = false;
+    record->replay_id = 0;
+    record->attempts = 0;
+    record->context_bytes = 0;
+}
+
+/* It has no effect: unknown, or what the first delivery left. */
+static void become_free(struct store *store, struct fake_record *record)
+{
+    if (!record->was_applied) {
+        forget(store, record);
+        return;
+    }
+    record->replay_id = 0;
+    become_applied(store, record);
+}
+
+static void remember_ended(struct store *store, const struct fake_record *record)
+{
+    store->ended = grown(store->ended, store->ended_count, sizeof store->ended[0]);
+    store->ended[store->ended_count++] = *record;
+}
+
 /* ---- claims ----------------------------------------------------------------------------------------------------- */
 
 struct found {
-    size_t new_count, retried_count, assumed_count;
+    size_t new_count, replayed_count, retried_count, assumed_count;
     bool is_hindered, is_conflict;
 };
 
@@ -224,8 +298,14 @@ static enum verdict judge_known(struct store *store, const struct record *record
         open_conflict(store, record, known->mark, false);
         return VERDICT_CONFLICT;
     }
-    if (known->state == FAKE_APPLIED)
-        return VERDICT_APPLIED;
+    if (known->state == FAKE_APPLIED) {
+        const struct replay_row *replay = replay_over(store, known);
+        if (replay == NULL || known->replayed_in == replay->id)
+            return VERDICT_APPLIED;
+        found->new_count++;
+        found->replayed_count++;
+        return VERDICT_NEW;
+    }
     if (known->state == FAKE_IN_DOUBT)
         return judge_doubt(store, found);
     found->is_hindered = true;
@@ -249,16 +329,27 @@ static enum verdict judge(struct store *store, const struct record *record, stru
     return VERDICT_NEW;
 }
 
-static void act_on(struct store *store, const struct record *record, enum verdict verdict, uint64_t claim_id)
+static void keep_context(struct fake_record *record, const struct slice *context)
+{
+    if (context == NULL || context->byte_count == 0)
+        return;
+    record->context_bytes =
+        context->byte_count < sizeof record->context ? context->byte_count : sizeof record->context;
+    memcpy(record->context, context->at, record->context_bytes);
+}
+
+static void act_on(struct store *store, const struct record *record, const struct slice *context,
+                   enum verdict verdict, uint64_t claim_id)
 {
     struct fake_record *known = find(store, &record->key);
     bool is_doubt = known != NULL && known->state == FAKE_IN_DOUBT;
     if (is_doubt) {
         store->figures.in_doubt_records--;
         store->figures.doubts_by_cause[known->cause]--;
+        remember_ended(store, known);
     }
     if (verdict == VERDICT_APPLIED && is_doubt) {
-        known->state = FAKE_APPLIED;
+        become_applied(store, known);
         store->figures.resolved_assumed++;
     }
     if (verdict != VERDICT_NEW)
@@ -268,6 +359,11 @@ static void act_on(struct store *store, const struct record *record, enum verdic
         add_partition(store, &record->key);
     if (known == NULL)
         known = add(store, record);
+    if (known->state == FAKE_APPLIED) {
+        known->was_applied = true;
+        known->replay_id = replay_over(store, known)->id;
+    }
+    keep_context(known, context);
     known->state = FAKE_IN_FLIGHT;
     known->claim_id = claim_id;
     known->attempts++;
@@ -303,9 +399,11 @@ static bool try_claim(struct store *store, struct claim *claim, bool is_last)
         }
         claim->ret_new_count = found.new_count;
         claim->ret_retried_count = found.retried_count;
+        claim->ret_replayed_count = found.replayed_count;
         claim->ret_claim_id = found.new_count > 0 ? store->next_id++ : 0;
         for (size_t i = 0; i < claim->record_count; i++)
-            act_on(store, &claim->records[i], claim->ret_verdicts[i], claim->ret_claim_id);
+            act_on(store, &claim->records[i], claim->contexts == NULL ? NULL : &claim->contexts[i],
+                   claim->ret_verdicts[i], claim->ret_claim_id);
         give_reply(store, claim);
     }
     finish(&claim->posting, STORE_OK);
@@ -341,7 +439,7 @@ void store_claim(struct store_port *port, struct claim *claim)
     claim->reply_bytes = NULL;
     claim->ret_reply = (struct stored_reply){ 0 };
     claim->ret_claim_id = 0;
-    claim->ret_new_count = claim->ret_retried_count = 0;
+    claim->ret_new_count = claim->ret_retried_count = claim->ret_replayed_count = 0;
     if (try_claim(port->store, claim, claim->wait_ms == 0))
         return;
     struct posting **link = NULL,
@@ -391,7 +489,7 @@ static void settle_one(struct store *store, const struct settlement *settlement,
         return;
     switch (settlement->outcomes[index]) {
     case OUTCOME_APPLIED:
-        record->state = FAKE_APPLIED;
+        become_applied(store, record);
         if (settlement->record_count == 1)
             keep_reply(store, record, &settlement->reply);
         break;
@@ -401,10 +499,10 @@ static void settle_one(struct store *store, const struct settlement *settlement,
             become_doubt(store, record, record->cause, "re-opened, and nothing was sent");
             break;
         }
-        forget(store, record);
+        become_free(store, record);
         break;
     case OUTCOME_NOT_APPLIED:
-        forget(store, record);
+        become_free(store, record);
         break;
     case OUTCOME_UNKNOWN:
         become_doubt(store, record, settlement->cause, settlement->detail);
@@ -533,10 +631,30 @@ static void resolve(struct store *store, struct fake_record *record, bool is_app
     store->figures.doubts_by_cause[record->cause]--;
     store->figures.resolved_applied += is_applied;
     store->figures.resolved_not_applied += !is_applied;
+    remember_ended(store, record);
     if (is_applied)
-        record->state = FAKE_APPLIED;
+        become_applied(store, record);
     else
-        forget(store, record);
+        become_free(store, record);
+}
+
+static enum record_state state_of(const struct fake_record *record)
+{
+    static const enum record_state states[] = { RECORD_IN_FLIGHT, RECORD_IN_DOUBT, RECORD_APPLIED };
+    return record == NULL ? RECORD_ABSENT : states[record->state];
+}
+
+static void tell_ended(struct store *store, struct question *question)
+{
+    question->ret_status = QUESTION_NOT_FOUND;
+    for (size_t i = 0; i < store->ended_count; i++) {
+        struct fake_record *ended = &store->ended[i];
+        if (ended->doubt_id != question->doubt_id)
+            continue;
+        struct record_key key = { slice_of_text(ended->topic), ended->partition, ended->offset };
+        question->ret_id = question->doubt_id;
+        question->ret_state = state_of(find(store, &key));
+    }
 }
 
 /* One row of the real store may hold neighbours that went into doubt together; here a claim's doubts are one. */
@@ -554,7 +672,7 @@ static void do_resolve_one(struct store *store, struct question *question)
         }
     }
     if (claim_id == 0)
-        question->ret_status = QUESTION_NOT_FOUND;
+        tell_ended(store, question);
 }
 
 static bool is_named(const struct question *question, const struct fake_record *record)
@@ -581,6 +699,10 @@ static void do_resolve(struct store *store, struct question *question)
 static void begin_new_topic(struct store *store, struct fake_partition *partition)
 {
     partition->generation++;
+    for (size_t i = store->replay_count; i > 0; i--)
+        if (store->replays[i - 1].partition == partition->partition &&
+            strcmp(store->replays[i - 1].topic, partition->topic) == 0)
+            drop_replay(store, i - 1);
     for (size_t i = store->record_count; i > 0; i--) {
         struct fake_record *record = &store->records[i - 1];
         if (record->partition == partition->partition && strcmp(record->topic, partition->topic) == 0)
@@ -616,22 +738,210 @@ static void ask_events(struct store *store, struct question *question)
     (void)question;
 }
 
+/* Ascending by offset: the records of a partition; free it. */
+static struct fake_record **sorted_records(struct store *store, const struct question *question,
+                                           size_t *ret_count)
+{
+    struct fake_record **all = calloc(store->record_count + 1, sizeof all[0]);
+    assert(all != NULL);
+    *ret_count = 0;
+    for (size_t i = 0; i < store->record_count; i++) {
+        struct fake_record *record = &store->records[i];
+        if (record->partition != question->partition || strcmp(record->topic, question->topic) != 0)
+            continue;
+        size_t at = (*ret_count)++;
+        for (; at > 0 && all[at - 1]->offset > record->offset; at--)
+            all[at] = all[at - 1];
+        all[at] = record;
+    }
+    return all;
+}
+
+static void ask_intervals(struct store *store, struct question *question)
+{
+    struct record_key key = { slice_of_text(question->topic), question->partition, 0 };
+    size_t count;
+    if (find_partition(store, &key) == NULL) {
+        question->ret_status = QUESTION_NOT_FOUND;
+        return;
+    }
+    struct fake_record **all = sorted_records(store, question, &count);
+    struct interval_row *rows = question->ret.intervals;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i]->offset < question->first)
+            continue;
+        enum record_state state = state_of(all[i]);
+        size_t row = question->ret_row_count;
+        if (row > 0 && rows[row - 1].state == state && rows[row - 1].last == all[i]->offset - 1) {
+            rows[row - 1].last = all[i]->offset;
+            continue;
+        }
+        question->ret_count = row + 1;
+        if (row == question->row_count_max)
+            break;
+        rows[question->ret_row_count++] = (struct interval_row){ all[i]->offset, all[i]->offset, state };
+    }
+    free(all);
+}
+
+static void fill_probe(struct probe_row *row, const struct fake_record *record)
+{
+    *row = (struct probe_row){ .doubt_id = record->doubt_id,
+                               .partition = record->partition,
+                               .offset = record->offset,
+                               .since_ms = 1,
+                               .attempts = record->attempts,
+                               .context_bytes = (uint32_t)record->context_bytes };
+    memcpy(row->topic, record->topic, sizeof row->topic);
+    memcpy(row->context, record->context, record->context_bytes);
+}
+
+static void ask_probes(struct store *store, struct question *question)
+{
+    for (uint64_t id = question->after_id; id < store->next_id; id++) {
+        for (size_t i = 0; i < store->record_count; i++) {
+            const struct fake_record *record = &store->records[i];
+            bool is_seen = id == question->after_id && record->offset <= question->after_offset;
+            if (record->state != FAKE_IN_DOUBT || record->doubt_id != id || is_seen ||
+                !is_asked(question, record->topic))
+                continue;
+            if (question->ret_row_count < question->row_count_max)
+                fill_probe(&question->ret.probes[question->ret_row_count++], record);
+            question->ret_count++;
+        }
+    }
+}
+
+static void ask_replays(struct store *store, struct question *question)
+{
+    struct fake_record nobody = { .partition = -1 };
+    (void)replay_over(store, &nobody); /* those whose time is over go */
+    for (size_t i = 0; i < store->replay_count; i++) {
+        if (!is_asked(question, store->replays[i].topic))
+            continue;
+        if (question->ret_row_count < question->row_count_max)
+            question->ret.replays[question->ret_row_count++] = store->replays[i];
+        question->ret_count++;
+    }
+}
+
+static void do_replay_open(struct store *store, struct question *question)
+{
+    struct record_key key = { slice_of_text(question->topic), question->partition, 0 };
+    if (find_partition(store, &key) == NULL || question->first < 0 || question->last < question->first ||
+        question->until_ms <= unix_ms()) {
+        question->ret_status = QUESTION_NOT_FOUND;
+        return;
+    }
+    for (size_t i = 0; i < store->replay_count; i++) {
+        const struct replay_row *replay = &store->replays[i];
+        if (replay->partition == question->partition && strcmp(replay->topic, question->topic) == 0 &&
+            replay->first <= question->last && question->first <= replay->last)
+            question->ret_status = QUESTION_MISMATCH;
+    }
+    if (question->ret_status != QUESTION_OK)
+        return;
+    store->replays = grown(store->replays, store->replay_count, sizeof store->replays[0]);
+    struct replay_row *replay = &store->replays[store->replay_count++];
+    *replay = (struct replay_row){ .id = store->next_id++,
+                                   .partition = question->partition,
+                                   .first = question->first,
+                                   .last = question->last,
+                                   .opened_ms = unix_ms(),
+                                   .until_ms = question->until_ms };
+    memcpy(replay->topic, question->topic, sizeof replay->topic);
+    store->figures.replay_open_count++;
+    question->ret_id = replay->id;
+}
+
+static void do_replay_close(struct store *store, struct question *question)
+{
+    for (size_t i = 0; i < store->replay_count; i++) {
+        if (store->replays[i].id != question->doubt_id)
+            continue;
+        question->ret_count = store->replays[i].replayed_count;
+        drop_replay(store, i);
+        return;
+    }
+    question->ret_status = QUESTION_NOT_FOUND;
+}
+
+static bool is_forgotten(const struct question *question, const struct fake_record *record)
+{
+    bool is_everywhere = question->first < 0 && question->last < 0;
+    return strcmp(question->topic, record->topic) == 0 &&
+           (question->partition < 0 || question->partition == record->partition) &&
+           (is_everywhere || (record->offset >= question->first && record->offset <= question->last)) &&
+           (record->state == FAKE_APPLIED || record->was_applied);
+}
+
+static void do_forget(struct store *store, struct question *question)
+{
+    bool is_met = false;
+    for (size_t i = 0; i < store->partition_count; i++)
+        is_met =
+            is_met || (strcmp(store->partitions[i].topic, question->topic) == 0 &&
+                       (question->partition < 0 || question->partition == store->partitions[i].partition));
+    for (size_t i = 0; i < store->record_count; i++)
+        question->ret_count += is_forgotten(question, &store->records[i]);
+    question->ret_status = !is_met                                         ? QUESTION_NOT_FOUND
+                           : question->ret_count != question->expect_count ? QUESTION_MISMATCH
+                                                                           : QUESTION_OK;
+    for (size_t i = store->record_count; question->ret_status == QUESTION_OK && i > 0; i--) {
+        struct fake_record *record = &store->records[i - 1];
+        if (!is_forgotten(question, record))
+            continue;
+        record->was_applied = false;
+        if (record->state == FAKE_APPLIED)
+            forget(store, record);
+    }
+}
+
+/* A file with a word in it. */
+static void do_backup(struct store *store, struct question *question)
+{
+    static const char word[] = "fake";
+    int fd = open(question->detail, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    (void)store;
+    question->ret_status = fd >= 0 ? QUESTION_OK : errno == EEXIST ? QUESTION_MISMATCH : QUESTION_FAILED;
+    if (fd < 0) {
+        snprintf(question->ret_why, sizeof question->ret_why, "%s", strerror(errno));
+        return;
+    }
+    ssize_t written = write(fd, word, sizeof word);
+    question->ret_count = written < 0 ? 0 : (uint64_t)written;
+    close(fd);
+}
+
 void store_ask(struct store_port *port, struct question *question)
 {
     static void (*const ways[])(struct store *, struct question *) = {
-        [ASK_RECORD] = ask_record,       [ASK_DOUBTS] = ask_doubts, [ASK_PARTITIONS] = ask_partitions,
-        [ASK_CONFLICTS] = ask_conflicts, [ASK_EVENTS] = ask_events, [DO_RESOLVE_ONE] = do_resolve_one,
-        [DO_RESOLVE] = do_resolve,       [DO_DECIDE] = do_decide,
+        [ASK_RECORD] = ask_record,
+        [ASK_DOUBTS] = ask_doubts,
+        [ASK_PARTITIONS] = ask_partitions,
+        [ASK_CONFLICTS] = ask_conflicts,
+        [ASK_INTERVALS] = ask_intervals,
+        [ASK_PROBES] = ask_probes,
+        [ASK_REPLAYS] = ask_replays,
+        [DO_REPLAY_OPEN] = do_replay_open,
+        [DO_REPLAY_CLOSE] = do_replay_close,
+        [DO_FORGET] = do_forget,
+        [DO_BACKUP] = do_backup,
+        [ASK_EVENTS] = ask_events,
+        [DO_RESOLVE_ONE] = do_resolve_one,
+        [DO_RESOLVE] = do_resolve,
+        [DO_DECIDE] = do_decide,
     };
     post(port, &question->posting, KIND_QUESTION);
     question->ret.any = NULL;
     if (question->kind <= ASK_EVENTS) {
         question->ret.any =
-            calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct partition_row));
+            calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct probe_row));
         assert(question->ret.any != NULL);
     }
     question->ret_row_count = 0;
-    question->ret_count = 0;
+    question->ret_count = question->ret_id = 0;
+    question->ret_state = RECORD_ABSENT;
     question->ret_status = QUESTION_OK;
     ways[question->kind](port->store, question);
     finish(&question->posting, STORE_OK);
@@ -668,6 +978,8 @@ void store_close(struct store *store)
         forget(store, &store->records[store->record_count - 1]);
     free(store->records);
     free(store->partitions);
+    free(store->replays);
+    free(store->ended);
     free(store);
 }
 

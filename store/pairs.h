@@ -1,0 +1,19 @@
+/*
+ * pairs.h - many rows at once: those of one table and pid, by their numbers.
+ */
+#ifndef SINKONCE_STORE_PAIRS_H
+#define SINKONCE_STORE_PAIRS_H
+
+#include "format.h"
+#include "rows.h"
+
+/* The first row from NUMBER on; false: none.  *RET_VALUE lives until the next change. */
+MUST_CHECK bool pairs_next(struct rows *rows, enum table table, uint32_t pid, uint64_t number,
+                           uint64_t *ret_number, struct slice *ret_value);
+/* The last row up to NUMBER; false: none. */
+MUST_CHECK bool pairs_before(struct rows *rows, enum table table, uint32_t pid, uint64_t number,
+                             uint64_t *ret_number, struct slice *ret_value);
+/* All rows from FIRST to LAST go. */
+void pairs_delete(struct rows *rows, enum table table, uint32_t pid, uint64_t first, uint64_t last);
+
+#endif
