@@ -31,34 +31,38 @@ void audit_event(struct machine *machine, enum event_kind kind, const struct par
     }
 }
 
-void audit_conflict(struct machine *machine, struct partition *partition, int64_t offset, record_mark stored,
-                    record_mark seen, bool is_first_sight)
+static void note_conflict(struct machine *machine, const struct partition *partition,
+                          const struct conflict_row *row)
 {
-    struct conflict_row *row = calloc(1, sizeof *row);
+    char detail[160];
+    snprintf(detail, sizeof detail, "another record at these coordinates: mark %08x is kept, %08x came; %s",
+             row->stored, row->seen,
+             row->is_tail ? "older ones do not differ as far as is known: has the log been cut?"
+                          : "it lies at the beginning or far back: has the topic been created anew?");
+    audit_event(machine, EVENT_CONFLICT, partition, row->offset, row->offset,
+                row->is_first_sight ? "first seen above offset 0, and held" : detail);
+}
+
+void audit_conflict(struct machine *machine, struct partition *partition, const struct conflict_row *what)
+{
+    struct conflict_row *row = malloc(sizeof *row);
     if (row == NULL) {
         rows_spoil(machine->rows);
         return;
     }
+    *row = *what;
     row->id = machine->counters.next_conflict_id++;
     machine->is_counters_dirty = true;
     memcpy(row->topic, partition->topic, partition->topic_bytes + 1);
     row->partition = partition->number;
-    row->offset = offset;
-    row->stored = stored;
-    row->seen = seen;
     row->since_ms = machine->now.unix_ms;
     row->count = 1;
-    row->is_first_sight = is_first_sight;
     partition->conflict = row;
     partition->row.conflict_id = row->id;
     machine->figures.conflict_count++;
     machine->figures.conflict_open_count++;
     partitions_touch(machine, partition);
-    char detail[96];
-    snprintf(detail, sizeof detail, "another record at these coordinates: mark %08x is kept, %08x came",
-             stored, seen);
-    audit_event(machine, EVENT_CONFLICT, partition, offset, offset,
-                is_first_sight ? "first seen above offset 0, and held" : detail);
+    note_conflict(machine, partition, row);
 }
 
 void audit_close_conflict(struct machine *machine, struct partition *partition)

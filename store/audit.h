@@ -10,8 +10,8 @@
 void audit_event(struct machine *machine, enum event_kind kind, const struct partition *partition,
                  int64_t first, int64_t last, const char *detail);
 /* The partition waits for a decision from now on. */
-void audit_conflict(struct machine *machine, struct partition *partition, int64_t offset, record_mark stored,
-                    record_mark seen, bool is_first_sight);
+/* WHAT: offset, marks, is_first_sight and is_tail; the rest is filled in. */
+void audit_conflict(struct machine *machine, struct partition *partition, const struct conflict_row *what);
 /* The decision is there: the row goes, the partition is open again. */
 void audit_close_conflict(struct machine *machine, struct partition *partition);
 void audit_load_conflicts(struct machine *machine);

@@ -88,16 +88,24 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* In the same partition, and older. */
+static bool is_before(const struct record *record, const struct record *other)
+{
+    return record->key.offset < other->key.offset && record->key.partition == other->key.partition &&
+           slice_equals(record->key.topic, other->key.topic);
+}
+
 /* ---- judging ---------------------------------------------------------------------------------------------------- */
 
 static void judge_contradiction(struct judgement *judgement, const struct stretch *stretch, size_t index,
                                 record_mark stored)
 {
+    const struct record *record = &stretch->records[index];
     judgement->is_conflict = true;
     fill(&stretch->verdicts[index], 1, VERDICT_CONFLICT);
-    if (judgement->offender != NULL)
+    if (judgement->offender != NULL && !is_before(record, judgement->offender))
         return;
-    judgement->offender = &stretch->records[index];
+    judgement->offender = record;
     judgement->stored = stored;
 }
 
@@ -186,6 +194,37 @@ static void judge_replays(struct machine *machine, struct judgement *judgement, 
     }
 }
 
+/* Does another record at OFFSET mean that the log's end was cut off?  Then something older is known, and nothing of it
+ * is contradicted; a topic that was created anew differs from its beginning on.  Too far back for the dense marks, only
+ * a sample has shown it, and the neighbours are not known. */
+static bool is_tail(const struct machine *machine, const struct partition *partition, int64_t offset)
+{
+    const struct part_row *row = &partition->row;
+    if (partition->opens.count > 0 && partition->opens.at[0]->first < offset && row->highest < 0)
+        return true;
+    return row->highest >= 0 && offset > row->lowest && offset > row->seen_first &&
+           row->highest - offset <= (int64_t)machine->settings.marks;
+}
+
+/* A delivery to a partition that waits may show that more differs than was known. */
+static void widen_conflict(struct machine *machine, const struct stretch *stretch)
+{
+    struct conflict_row *conflict = stretch->partition->conflict;
+    size_t index;
+    record_mark stored;
+    conflict->count++; /* reaches the disk with the next commit, and needs none of its own */
+    partitions_touch(machine, stretch->partition);
+    if (conflict->is_first_sight || first_of(stretch) >= conflict->offset ||
+        !marks_find_contradiction(machine, stretch->partition, stretch->records, stretch->count, &index,
+                                  &stored) ||
+        stretch->records[index].key.offset >= conflict->offset)
+        return;
+    conflict->offset = stretch->records[index].key.offset;
+    conflict->stored = stored;
+    conflict->seen = stretch->records[index].mark;
+    conflict->is_tail = is_tail(machine, stretch->partition, conflict->offset);
+}
+
 /* Nobody holds FIRST to LAST; what of them is known?  Returns where that ends. */
 static int64_t judge_free(struct machine *machine, struct judgement *judgement, const struct stretch *stretch,
                           int64_t first, int64_t last)
@@ -235,9 +274,7 @@ static struct judgement judge(struct machine *machine, struct claim *claim)
         } else if (stretch.partition->conflict != NULL) {
             fill(stretch.verdicts, stretch.count, VERDICT_CONFLICT);
             judgement.is_conflict = true;
-            stretch.partition->conflict
-                ->count++; /* reaches the disk with the next commit, and needs none of its own */
-            partitions_touch(machine, stretch.partition);
+            widen_conflict(machine, &stretch);
         } else {
             judge_stretch(machine, &judgement, &stretch);
         }
@@ -259,8 +296,13 @@ static void note_conflict(struct machine *machine, const struct judgement *judge
     if (partition == NULL)
         return;
     machine->figures.first_sight_count += judgement->is_first_sight;
-    audit_conflict(machine, partition, offender->key.offset, judgement->stored, offender->mark,
-                   judgement->is_first_sight);
+    struct conflict_row what = { .offset = offender->key.offset,
+                                 .stored = judgement->stored,
+                                 .seen = offender->mark,
+                                 .is_first_sight = judgement->is_first_sight,
+                                 .is_tail = !judgement->is_first_sight &&
+                                            is_tail(machine, partition, offender->key.offset) };
+    audit_conflict(machine, partition, &what);
 }
 
 /* The lowest offset that CLAIM holds of the partition of its record INDEX. */

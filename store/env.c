@@ -397,3 +397,54 @@ bool env_reserve(struct env *env)
     env->is_reserve_off = errno != EINTR; /* the file system cannot: then a full disk is met when it is */
     return true;
 }
+
+/* ---- copying ---------------------------------------------------------------------------------------------------- */
+
+/* 0, or the number of what went wrong: the folder that PATH names a file in. */
+static int flush_folder_of(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t byte_count = slash == NULL ? 0 : (size_t)(slash - path);
+    if (slash == NULL)
+        return flush_path(".", O_RDONLY | O_DIRECTORY);
+    memcpy(folder, path, byte_count);
+    folder[byte_count] = '\0';
+    return flush_path(byte_count == 0 ? "/" : folder, O_RDONLY | O_DIRECTORY);
+}
+
+/* 0, or the number of what went wrong. */
+static int copy_to(MDB_env *mdb, int fd, const char *path, uint64_t *ret_bytes)
+{
+    struct stat file;
+    int error = mdb_env_copyfd2(mdb, fd, 0);
+    if (error == 0 && (fsync(fd) != 0 || fstat(fd, &file) != 0))
+        error = errno;
+    if (error == 0)
+        error = flush_folder_of(path);
+    if (error == 0)
+        *ret_bytes = (uint64_t)file.st_size;
+    return error;
+}
+
+enum env_copy_status env_copy(const struct env *env, const char *path, uint64_t *ret_bytes, char why[],
+                              size_t why_bytes_max)
+{
+    why[0] = '\0';
+    int fd = strlen(path) < PATH_MAX ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (fd < 0 && errno == EEXIST) {
+        snprintf(why, why_bytes_max, "%s exists already; nothing was written", path);
+        return ENV_COPY_EXISTS;
+    }
+    if (fd < 0) {
+        snprintf(why, why_bytes_max, "cannot create %s: %s", path, strerror(errno));
+        return ENV_COPY_FAILED;
+    }
+    int error = copy_to(env->mdb, fd, path, ret_bytes);
+    close(fd);
+    if (error == 0)
+        return ENV_COPIED;
+    unlink(path);
+    snprintf(why, why_bytes_max, "cannot write %s: %s", path, mdb_strerror(error));
+    return ENV_COPY_FAILED;
+}

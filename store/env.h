@@ -3,8 +3,8 @@
  *
  * The folder holds sinkonce.lock (ours while we live), ledger.mdb, and the library's own ledger.mdb-lock.
  *
- * A backup is made with mdb_copy -n, which takes a consistent state while we run; cp does not.  A ledger put back from a
- * backup has forgotten what came after it: those records pass again when they are delivered again.
+ * A backup is made with env_copy() or mdb_copy -n, which take a consistent state while we run; cp does not.  A ledger
+ * put back from a backup has forgotten what came after it: those records pass again when they are delivered again.
  */
 #ifndef SINKONCE_STORE_ENV_H
 #define SINKONCE_STORE_ENV_H
@@ -39,6 +39,12 @@ MUST_CHECK bool env_reopen(struct env *env);
 /* Keep blocks ready behind the end of the data, so that a full disk meets claims before settlements.
  * False: the disk has no room for them. */
 bool env_reserve(struct env *env);
+
+enum env_copy_status { ENV_COPIED, ENV_COPY_EXISTS, ENV_COPY_FAILED };
+/* [any] A consistent copy of the ledger in a file that must not exist; file and folder are flushed.  Needs no thread
+ * to stand still.  Not ENV_COPIED: WHY is a sentence, and no file of ours is left. */
+MUST_CHECK enum env_copy_status env_copy(const struct env *env, const char *path, uint64_t *ret_bytes,
+                                         char why[], size_t why_bytes_max);
 
 /* The name of a file system that cannot keep our promises, by statfs()'s number; NULL: none that we know. */
 const char *env_refused_fs(unsigned long fs_type);

@@ -50,6 +50,8 @@ struct ledger {
     char failure[96];             /* of the last failed commit, for the event */
     struct posting_list answered; /* of the batch that runs: out of the machine, not yet handed back */
     struct owed owed;             /* after failures */
+    struct question *backup;      /* lent to the backup's thread; NULL: none runs, or it has been joined */
+    pthread_t backup_thread;
 
     struct store_row row;
     pthread_mutex_t figures_lock;
@@ -119,12 +121,74 @@ static void count_error(struct ledger *ledger)
     pthread_mutex_unlock(&ledger->figures_lock);
 }
 
+/* ---- backups ---------------------------------------------------------------------------------------------------- */
+
+static void requeue(struct ledger *ledger, struct posting *posting)
+{
+    pthread_mutex_lock(&ledger->lock);
+    posting_list_add(&ledger->queue, posting);
+    pthread_mutex_unlock(&ledger->lock);
+    pthread_cond_signal(&ledger->is_posted);
+}
+
+/* [backup] Reads as a reader of the library, so that commits go on. */
+static void *backup_main(void *argument)
+{
+    struct ledger *ledger = argument;
+    struct question *question = ledger->backup;
+    enum env_copy_status status = env_copy(&ledger->env, question->detail, &question->ret_count,
+                                           question->ret_why, sizeof question->ret_why);
+    question->ret_status = status == ENV_COPIED        ? QUESTION_OK
+                           : status == ENV_COPY_EXISTS ? QUESTION_MISMATCH
+                                                       : QUESTION_FAILED;
+    question->posting.kind = POSTING_BACKUP;
+    requeue(ledger, &question->posting);
+    return NULL;
+}
+
+/* False: it is answered as it stands. */
+static bool backup_start(struct ledger *ledger, struct question *question)
+{
+    question->ret_count = 0;
+    question->ret_status = QUESTION_MISMATCH;
+    snprintf(question->ret_why, sizeof question->ret_why, "another backup is being written");
+    if (ledger->backup != NULL)
+        return false;
+    ledger->backup = question;
+    if (pthread_create(&ledger->backup_thread, NULL, backup_main, ledger) == 0)
+        return true;
+    ledger->backup = NULL;
+    question->ret_status = QUESTION_FAILED;
+    snprintf(question->ret_why, sizeof question->ret_why, "cannot start a thread for it");
+    return false;
+}
+
+/* The library's environment is not closed, and the question not given back, under the feet of the thread. */
+static void backup_join(struct ledger *ledger)
+{
+    if (ledger->backup != NULL)
+        pthread_join(ledger->backup_thread, NULL);
+    ledger->backup = NULL;
+}
+
+static void note_backup(struct ledger *ledger, const struct question *question)
+{
+    char detail[192];
+    if (question->ret_status == QUESTION_OK)
+        snprintf(detail, sizeof detail, "%llu bytes to %.140s", (unsigned long long)question->ret_count,
+                 question->detail);
+    else
+        snprintf(detail, sizeof detail, "failed: %.170s", question->ret_why);
+    machine_note(ledger->machine, EVENT_BACKUP, detail);
+}
+
 /* ---- transactions ----------------------------------------------------------------------------------------------- */
 
 /* Forget all and read it back.  False: it cannot be read now. */
 static bool read_back(struct ledger *ledger)
 {
     struct rows rows;
+    backup_join(ledger);
     machine_forget(ledger->machine);
     ledger->is_loaded = false;
     if (!env_reopen(&ledger->env) || rows_begin(&rows, ledger->env.mdb, ledger->env.table) != ROWS_OK)
@@ -211,10 +275,14 @@ static void apply(struct ledger *ledger, struct posting *posting)
         machine_settle(ledger->machine, settlement_of(posting));
         break;
     case POSTING_QUESTION:
-        if (question_of(posting)->kind == DO_BACKUP)
-            question_of(posting)->ret_status = QUESTION_FAILED;
-        else
+        if (question_of(posting)->kind != DO_BACKUP)
             machine_ask(ledger->machine, question_of(posting));
+        else if (backup_start(ledger, question_of(posting)))
+            return; /* comes back as POSTING_BACKUP */
+        break;
+    case POSTING_BACKUP:
+        backup_join(ledger);
+        note_backup(ledger, question_of(posting));
         break;
     }
     posting->status = STORE_OK;
@@ -321,17 +389,14 @@ static bool refuse(struct ledger *ledger, struct posting *posting, enum store_st
         store_question_deinit(question_of(posting));
         question_of(posting)->ret_status = QUESTION_FAILED;
         break;
+    case POSTING_BACKUP: /* what it says about its file stays true */
+        backup_join(ledger);
+        status = STORE_OK;
+        break;
     }
     posting->status = status;
     posting_list_add(&ledger->answered, posting);
     return true;
-}
-
-static void requeue(struct ledger *ledger, struct posting *posting)
-{
-    pthread_mutex_lock(&ledger->lock);
-    posting_list_add(&ledger->queue, posting);
-    pthread_mutex_unlock(&ledger->lock);
 }
 
 static void refuse_all(struct ledger *ledger, struct posting_list todo, enum store_status status)

@@ -144,7 +144,8 @@ void machine_keep(struct machine *machine)
 
 void machine_note(struct machine *machine, enum event_kind kind, const char *detail)
 {
-    audit_event(machine, kind, NULL, -1, -1, detail);
+    if (machine->mode != MACHINE_READ)
+        audit_event(machine, kind, NULL, -1, -1, detail);
 }
 
 void machine_probe(struct machine *machine)

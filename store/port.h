@@ -6,7 +6,8 @@
 
 #include "store.h"
 
-enum posting_kind { POSTING_CLAIM, POSTING_SETTLEMENT, POSTING_QUESTION };
+/* BACKUP: a question whose file is written; only its event is missing. */
+enum posting_kind { POSTING_CLAIM, POSTING_SETTLEMENT, POSTING_QUESTION, POSTING_BACKUP };
 
 /* Postings in the order posted; linked through posting.next. */
 struct posting_list {

@@ -117,6 +117,7 @@ static void finish(struct posting *posting)
         settlement_of(posting)->done(settlement_of(posting), posting->status);
         break;
     case POSTING_QUESTION:
+    case POSTING_BACKUP:
         question_of(posting)->done(question_of(posting), posting->status);
         break;
     }

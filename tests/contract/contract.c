@@ -718,6 +718,63 @@ static void test_Z03_held_at_first_sight_it_waits_for_a_decision(void **state)
     assert_int_equal(desk_offer(&desk, "orders", 4, 17, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
 }
 
+static struct conflict_row the_conflict(void)
+{
+    struct question question = { .kind = ASK_CONFLICTS };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    struct conflict_row row = question.ret.conflicts[0];
+    store_question_deinit(&question);
+    return row;
+}
+
+static void test_Z02_a_log_that_was_cut_is_told_from_a_topic_created_anew(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 10, mark_of_hash(1000), OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 4, 0, 10, mark_of_hash(1000), OUTCOME_APPLIED);
+    /* cut at 6: what is older does not differ */
+    assert_int_equal(desk_offer(&desk, "orders", 3, 6, 4, mark_of_hash(5000), OUTCOME_APPLIED),
+                     VERDICT_CONFLICT);
+    struct conflict_row row = the_conflict();
+    assert_int_equal(row.offset, 6);
+    assert_true(row.is_tail);
+    struct question question = { .kind = DO_DECIDE, .doubt_id = row.id };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    /* created anew: it differs from its beginning on */
+    assert_int_equal(desk_offer(&desk, "orders", 4, 0, 4, mark_of_hash(5000), OUTCOME_APPLIED),
+                     VERDICT_CONFLICT);
+    row = the_conflict();
+    assert_int_equal(row.offset, 0);
+    assert_false(row.is_tail);
+}
+
+/* ---- backups ---------------------------------------------------------------------------------------------------- */
+
+static void test_L16_a_backup_is_a_file_that_did_not_exist(void **state)
+{
+    struct stat file;
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 10, MARK_NONE, OUTCOME_APPLIED);
+    struct question question = { .kind = DO_BACKUP };
+    snprintf(question.detail, sizeof question.detail, "%s/copy.mdb", folder);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(stat(question.detail, &file), 0);
+    assert_int_equal(question.ret_count, file.st_size);
+    assert_int_equal(file.st_mode & 0777, 0600);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_MISMATCH);
+    assert_int_not_equal(question.ret_why[0], '\0');
+    unlink(question.detail);
+    snprintf(question.detail, sizeof question.detail, "%s/nowhere/copy.mdb", folder);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_FAILED);
+    assert_int_not_equal(question.ret_why[0], '\0');
+}
+
 /* ---- what is kept for a probe ----------------------------------------------------------------------------------- */
 
 static struct question probes_after(uint64_t after_id, int64_t after_offset, size_t row_count_max)
@@ -1163,6 +1220,8 @@ int main(void)
         TEST(test_without_identity_nothing_is_a_conflict),
         TEST(test_Z03_a_partition_first_seen_in_its_middle_is_counted),
         TEST(test_Z03_held_at_first_sight_it_waits_for_a_decision),
+        TEST(test_Z02_a_log_that_was_cut_is_told_from_a_topic_created_anew),
+        TEST(test_L16_a_backup_is_a_file_that_did_not_exist),
         TEST(test_what_a_probe_must_know_is_kept_while_a_record_is_in_doubt),
         TEST(test_what_was_kept_does_not_outlive_the_doubt),
         TEST(test_probes_come_page_by_page_each_record_once),

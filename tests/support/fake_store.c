@@ -269,6 +269,10 @@ static void open_conflict(struct store *store, const struct record *record, reco
                                                  .count = 1,
                                                  .is_first_sight = is_first_sight };
     memcpy(partition->conflict.topic, partition->topic, sizeof partition->topic);
+    for (size_t i = 0; i < store->record_count; i++) /* something older is known */
+        partition->conflict.is_tail |= store->records[i].partition == record->key.partition &&
+                                       slice_equals_text(record->key.topic, store->records[i].topic) &&
+                                       store->records[i].offset < record->key.offset;
     store->figures.conflict_count++;
     store->figures.conflict_open_count++;
 }
