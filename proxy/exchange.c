@@ -324,7 +324,7 @@ static void exchange_on_outcome(struct flight *flight)
     if (ex->claim.ret_claim_id == 0)
         exchange_finish(ex, answer_finish_of(ex));
     else if (ex->has_ack_id && ack_claim_keep(ex))
-        exchange_finish(ex, FINISH_FORWARDED);
+        exchange_finish(ex, ex->is_cut ? FINISH_PARTIAL : FINISH_FORWARDED);
     else
         exchange_settle(ex);
 }
