@@ -116,56 +116,28 @@ static void joined_add(struct builder *builder, bool is_array)
 
 /* ---- lines --------------------------------------------------------------------------------------------------- */
 
-/* How much of GAP, which begins behind an element, belongs to that element's line: up to the line end, or all. */
+/* An element goes with its line end, if there is one in the GAP behind it.  Other white space stays: that way a batch
+ * that is cut twice reads like one that was cut once, wherever its lines are broken. */
 static size_t line_end(const struct identified *identified, struct range gap)
 {
     const char *at = identified->body.at;
     const char *found = gap.begin < gap.end ? memchr(at + gap.begin, '\n', gap.end - gap.begin) : NULL;
-    return found != NULL ? (size_t)(found - at) + 1 : gap.end;
-}
-
-/* Where the line of the element behind GAP begins. */
-static size_t line_begin(const struct identified *identified, struct range gap)
-{
-    const char *at = identified->body.at;
-    const char *found = gap.begin < gap.end ? memrchr(at + gap.begin, '\n', gap.end - gap.begin) : NULL;
-    return found != NULL ? (size_t)(found - at) + 1 : gap.end;
-}
-
-/* The last line had no line end and is gone: the one before it ends the body now, and has none either. */
-static void last_line_end_drop(struct builder *builder)
-{
-    struct plan *plan = builder->plan;
-    static const char ends[] = "\n\r";
-    for (size_t i = 0; i < sizeof ends - 1 && plan->part_count > 0; i++) {
-        struct slice *last = &plan->parts[plan->part_count - 1];
-        if (last->at[last->byte_count - 1] != ends[i])
-            return;
-        last->byte_count--;
-        plan->body_bytes--;
-        if (last->byte_count == 0)
-            plan->part_count--;
-    }
+    return found != NULL ? (size_t)(found - at) + 1 : gap.begin;
 }
 
 static void lines_add(struct builder *builder)
 {
     const struct identified *identified = builder->identified;
     size_t at = 0; /* all before it is done */
-    bool is_cut = false;
     for (size_t i = 0; i < identified->site_count; i++) {
-        is_cut = !plan_site_is_sent(identified, builder->verdicts, i);
-        if (is_cut) {
-            part_add(builder, at, line_begin(identified, gap_before(identified, i)));
-            at = line_end(identified, gap_before(identified, i + 1));
-        } else {
-            part_add(builder, at, identified->sites[i].whole.begin);
+        const struct range *whole = &identified->sites[i].whole;
+        part_add(builder, at, whole->begin);
+        at = whole->end;
+        if (plan_site_is_sent(identified, builder->verdicts, i))
             site_add(builder, i);
-            at = identified->sites[i].whole.end;
-        }
+        else
+            at = line_end(identified, gap_before(identified, i + 1));
     }
-    if (is_cut && identified->body.at[at - 1] != '\n' && builder->plan->site_count > 0)
-        last_line_end_drop(builder);
     part_add(builder, at, identified->body.byte_count);
 }
 

@@ -211,7 +211,7 @@ static void test_file(void **state)
 #define BAD  "{\"__topic\":\"t\",\"__partition\":0,\"__offset\":-1}"
 #define ENTRY(o)                                                                                             \
     "{\"entryId\":\"" #o "\",\"metadata\":{\"__topic\":\"t\",\"__partition\":\"0\",\"__offset\":\"" #o "\"}" \
-                                                                                                       "}"
+    "}"
 
 static const struct row {
     const char *name;
@@ -461,6 +461,11 @@ static const struct row {
       "\n{\"index\":{\"_id\":\"t+0+1\"}}\r\n{}\r\n\n{\"delete\":{\"_id\":\"t+0+2\"}}\n \n",
       "bulk bulk-id: t/0/1 t/0/2" },
     { "an id is split from the right", { 0 }, BULK, "{\"delete\":{\"_id\":\"t+0+1+2\"}}\n", "none" },
+    { "an id that could be no topic says nothing",
+      { 0 },
+      BULK,
+      "{\"index\":{\"_id\":\"a b+0+2\"}}\n" R(1) "\n",
+      "bulk insert-field: t/0/1" },
     { "an id of another form is none",
       { 0 },
       BULK,
