@@ -137,6 +137,8 @@ static enum rows_status commit(struct ledger *ledger, struct rows *rows)
 {
     uint64_t used_bytes = rows_used_bytes(rows);
     uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    if (!env_is_in_place(&ledger->env))
+        rows_fail(rows, ENOENT);
     enum rows_status status = rows_commit(rows);
     if (status != ROWS_OK)
         return status;

@@ -1,5 +1,5 @@
 /*
- * test_ledger.c - the ledger's thread when the disk fails or is full: L-01, L-02, L-04, L-05, L-06, L-11.
+ * test_ledger.c - the ledger's thread when the disk fails or is full: L-01, L-02, L-04, L-05, L-06, L-07, L-11.
  *
  * No test waits for a time: it goes on asking until the ledger has helped itself.
  */
@@ -297,6 +297,42 @@ static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void *
     assert_int_equal(desk_state(&bed.desk, "orders", 0, 2), RECORD_APPLIED);
 }
 
+/* ---- a file that is not there any more -------------------------------------------------------------------------- */
+
+/* Away with the ledger's file while it runs, and perhaps another one in its place. */
+static void loses_its_file(bool is_replaced)
+{
+    char path[160], elsewhere[160];
+    bed_open();
+    apply(1);
+    bed_path("ledger.mdb", path);
+    bed_path("elsewhere", elsewhere);
+    assert_int_equal(rename(path, elsewhere), 0);
+    if (is_replaced)
+        close(open(path, O_RDWR | O_CREAT, 0600));
+    assert_int_equal(claim(&a, 2), STORE_FAILED);
+    for (int i = 0; i < 100; i++) { /* no new ledger, which would know nothing, takes its place */
+        assert_int_equal(claim(&a, 1), STORE_FAILED);
+        usleep(5000);
+    }
+    assert_int_equal(access(path, F_OK) == 0, is_replaced);
+    assert_int_equal(rename(elsewhere, path), 0);
+    assert_int_equal(claim_at_last(&b, 1), VERDICT_APPLIED);
+    assert_int_equal(claim_at_last(&b, 2), VERDICT_NEW);
+}
+
+static void test_L07_nothing_is_promised_on_a_file_that_was_removed(void **state)
+{
+    (void)state;
+    loses_its_file(false);
+}
+
+static void test_L07_nothing_is_promised_on_a_file_that_was_replaced(void **state)
+{
+    (void)state;
+    loses_its_file(true);
+}
+
 static void test_L11_no_reader_lets_the_file_grow(void **state)
 {
     struct stat file;
@@ -326,6 +362,8 @@ int main(void)
         TEST(test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else),
         TEST(test_L04_a_ledger_without_any_room_left_keeps_its_promises),
         TEST(test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives),
+        TEST(test_L07_nothing_is_promised_on_a_file_that_was_removed),
+        TEST(test_L07_nothing_is_promised_on_a_file_that_was_replaced),
         TEST(test_L11_no_reader_lets_the_file_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
