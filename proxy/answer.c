@@ -61,7 +61,7 @@ enum finish answer_finish_of(const struct exchange *ex, enum outcome outcome)
     case OUTCOME_APPLIED:
         return ex->flight.is_answer_damaged ? FINISH_APPLIED : FINISH_FORWARDED;
     case OUTCOME_NOT_APPLIED:
-        return ex->flight.response.status / 100 == 3 ? FINISH_REDIRECTED : FINISH_REJECTED;
+        return ex->flight.response.status < 400 ? FINISH_REDIRECTED : FINISH_REJECTED;
     case OUTCOME_NOT_SENT:
         return finish_not_sent(ex);
     case OUTCOME_UNKNOWN:

@@ -13,7 +13,7 @@
 FINISH(FORWARDED, "forwarded", 0, NULL, "the target answered")
 FINISH(APPLIED, "applied", 0, "applied", "the target applied it; the ledger says so")
 FINISH(REJECTED, "rejected", 0, "refused", "the target refused it without effect")
-FINISH(REDIRECTED, "redirected", 503, "refused", "the target answered with a redirection, which some connectors count as delivered")
+FINISH(REDIRECTED, "redirected", 503, "refused", "the target did not apply it, and answered with a status (2xx, 3xx) that connectors may count as delivered")
 FINISH(DUPLICATE, "duplicate", 0, "duplicate", "the target has it already; nothing was sent")
 FINISH(UNKEYED, "unkeyed", 0, "unkeyed", "no coordinates; forwarded untouched")
 FINISH(UNKEYED_REFUSED, "unkeyed-refused", 422, "unkeyed", "no coordinates of a Kafka record were found and SINKONCE_UNKEYED=reject")

@@ -78,6 +78,17 @@ class Test(harness.Scenario):
         self.assertEqual((again.status // 100, again.is_replayed), (2, True))  # its answer may not have been kept
         self.assertEqual(self.applied(1), 1)
 
+    def test_Z_16_observe_passes_the_answer_on_although_it_cannot_be_written(self):
+        self.is_journal_checked = False
+        self.serve(MODE="observe")
+        self.target.set(delay=1500, status=201, next=1)
+        running = self.later(self.send, 1)
+        self.held()
+        self.break_disk()
+        answer = running.result()
+        self.assertEqual((answer.status, answer.outcome), (201, None))
+        self.mend_disk()
+
     def test_S2_killed_before_the_success_could_be_written_it_is_in_doubt(self):
         self.serve()
         self.target.set(delay=1500, next=1)
