@@ -1,77 +1,18 @@
 #!/usr/bin/env python3
 """When the disk does not take what is written, nothing is sent and nothing is told to be done; when it works again,
-everything that was known meanwhile is written down.  While it is slow, both wait for it.
-
-strace lets each fdatasync() of the running program fail, or take very long.
+everything that was known meanwhile is written down.
 """
 
-import shutil
-import subprocess
-import unittest
-
+import disk
 import harness
 from harness import PATIENCE, key, straight_and_killed, wait_for
 
 
-@unittest.skipUnless(shutil.which("strace"), "strace is not installed")
-class Test(harness.Scenario):
+class Test(disk.Scenario):
     is_sum_checked = False
-
-    def break_disk(self, how="error=EIO"):
-        self.strace = subprocess.Popen(
-            ["strace", "-f", "-p", str(self.proxy.process.pid), "-o", "/dev/null", "-e", "trace=fdatasync,fsync",
-             "-e", "inject=fdatasync,fsync:" + how], stderr=subprocess.PIPE, text=True)
-        self.addCleanup(self.mend_disk)
-        said = []
-        for line in self.strace.stderr:
-            said.append(line)
-            if "attached" in line:
-                return
-        self.skipTest("strace may not attach here: " + " ".join(said).strip())
-
-    def mend_disk(self):
-        if self.strace.poll() is None:
-            self.strace.send_signal(harness.sinkonce.signal.SIGINT)
-            self.strace.wait(PATIENCE)
-        self.strace.stderr.close()
 
     def works_again(self, offset):
         wait_for(lambda: self.send(offset).status == 200, "the ledger to work again", PATIENCE, [self.proxy.log])
-
-    def loop_has_turned(self):
-        """What needs no ledger is forwarded meanwhile, on each of the loops."""
-        for _ in range(4):
-            self.assertEqual(self.proxy.send("GET", "/in")[0], 200)
-
-    def test_P4_F_03_nothing_is_sent_before_the_intent_is_on_the_disk(self):
-        self.serve()
-        self.break_disk("delay_enter=5000000")
-        running = self.later(self.send, 1)
-        wait_for(lambda: self.proxy.metric("sinkonce_http_requests_in_flight") == 1, "the claim", PATIENCE)
-        self.loop_has_turned()
-        self.assertEqual(self.target.stats()["writes"], 0)
-        self.proxy.kill()
-        self.mend_disk()
-        self.assertIsNone(running.result())
-        self.proxy.start()
-        self.assertEqual(self.target.stats()["writes"], 0)
-        self.assertIn(self.state(1), ("absent", "in_doubt"))
-
-    def test_P4_F_06_no_success_is_told_before_the_result_is_on_the_disk(self):
-        self.serve()
-        self.target.set(delay=800, next=1)
-        running = self.later(self.send, 1)
-        self.held()
-        self.break_disk("delay_enter=5000000")
-        wait_for(lambda: not self.target.held(), "the answer of the target", PATIENCE)
-        self.loop_has_turned()
-        self.assertTrue(running.is_running())
-        self.proxy.kill()
-        self.mend_disk()
-        self.assertIsNone(running.result())
-        self.proxy.start()
-        self.assertIn(self.state(1), ("in_doubt", "applied"))
-        self.assertEqual(self.applied(1), 1)
 
     @straight_and_killed
     def test_S1_L_01_nothing_is_sent_while_claims_cannot_be_written(self):
