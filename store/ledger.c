@@ -29,7 +29,7 @@
 #include "owed.h"
 #include "port.h"
 
-enum { RETRY_MS = 250, FULL_PERCENT = 85 };
+enum { RETRY_MS = 250, FULL_PERCENT = 85, SHORT_PERCENT = 70 };
 
 enum health { HEALTH_GOOD, HEALTH_FULL, HEALTH_FAILING };
 
@@ -233,6 +233,13 @@ static bool has_new_claims(const struct posting_list *list)
     return false;
 }
 
+/* Answers are a courtesy: they make room before claims stop.  While the ledger fails to write, nothing is tried. */
+static bool is_room_short(const struct ledger *ledger, struct rows *rows)
+{
+    uint64_t mark = ledger->env.bytes_max / 100 * SHORT_PERCENT;
+    return ledger->health == HEALTH_GOOD && rows_used_bytes(rows) >= mark;
+}
+
 /* Past the mark, or on a disk without a reserve, new claims stop, so that what was claimed can still be settled. */
 static enum machine_mode mode_for(struct ledger *ledger, struct rows *rows, enum machine_mode mode)
 {
@@ -269,6 +276,7 @@ static enum rows_status attempt(struct ledger *ledger, struct posting_list *todo
     enum rows_status status = rows_begin(&rows, ledger->env.mdb, ledger->env.table);
     if (status == ROWS_OK) {
         machine_begin(ledger->machine, &rows, time_now(), mode_for(ledger, &rows, mode));
+        machine_room(ledger->machine, is_room_short(ledger, &rows));
         machine_wake(ledger->machine);
         while ((posting = posting_list_take(todo)) != NULL)
             apply(ledger, posting);
