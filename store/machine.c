@@ -10,6 +10,7 @@
 #include "audit.h"
 #include "opens.h"
 #include "partitions.h"
+#include "replies.h"
 #include "settle.h"
 #include "waiters.h"
 
@@ -106,6 +107,14 @@ void machine_begin(struct machine *machine, struct rows *rows, struct machine_ti
     machine->rows = rows;
     machine->now = now;
     machine->mode = mode;
+    machine->is_room_short = false;
+}
+
+void machine_room(struct machine *machine, bool is_short)
+{
+    machine->is_room_short = is_short;
+    if (is_short)
+        replies_evict(machine);
 }
 
 /* Memory that is newer than its rows comes only together with changed rows: a batch that changed none stays without
