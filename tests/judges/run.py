@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(FOLDER, "..", "support"))
@@ -95,7 +96,7 @@ def judge(name, is_direct, binary, work):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--bin", default=os.environ.get("SINKONCE_BIN") or "sinkonce")
-    options.add_argument("--work", default=os.path.join(FOLDER, "work"))
+    options.add_argument("--work", default=os.path.join(tempfile.gettempdir(), "sinkonce-judges"))
     options.add_argument("--direct", action="store_true")
     options.add_argument("clients", nargs="+", choices=sorted(CLIENTS) + ["node"])
     chosen = options.parse_args()

@@ -239,6 +239,8 @@ static const char *const damaged[] = {
     ITEMS("{\"index\":{\"status\":201}},{\"index\":{\"status\":201}},"),
     ITEMS("{\"index\":{\"_id\":\"b\",\"status\":201}},{\"index\":{\"_id\":\"a\",\"status\":429}}"),
     ITEMS("{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}") "x",
+    "{\"items\":[{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}],"
+    "\"items\":[{\"index\":{\"status\":429}},{\"index\":{\"status\":429}}]}",
     "{\"items\":[],\"items\":[{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}]}",
     "{\"items\":[{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}],\"items\":[]}",
     "{\"took\":01,\"items\":[{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}]}",
