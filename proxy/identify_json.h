@@ -10,8 +10,8 @@
 /* What the scan of one record found.  Made once, used for record after record. */
 struct json_view {
     bool is_read; /* false: not a JSON object, so nothing is there */
-    size_t want_count;
     struct json_want wants[JSON_WANTS_MAX];
+    struct json_search search; /* for these wants: do not copy a view */
 };
 
 void json_view_init(struct json_view *view, const struct rule_set *rules);
