@@ -455,8 +455,10 @@ static void test_a_search_finds_in_text_after_text_what_a_scan_finds(void **stat
     (void)state;
     look_init(&looks[0], "/a");
     look_init(&looks[1], "/b/a");
-    found[0] = looks[0].want;
-    found[1] = looks[1].want;
+    for (size_t i = 0; i < 2; i++) {
+        looks[i].want.tokens = looks[i].tokens;
+        found[i] = looks[i].want;
+    }
     json_search_init(&search, found, 2);
     for (size_t i = 0; i < 49; i++) {
         const char *text = texts[(i + i / 7) % 7];
