@@ -171,6 +171,16 @@ class Bulk(BatchScenario):
         self.assertEqual(self.states(1, 2), ["in_doubt", "in_doubt"])
 
 
+    def test_an_answer_that_was_kept_for_another_form_is_not_given_to_a_bulk(self):
+        self.serve(DUPLICATE_STATUS="202")
+        self.deliver(record(1))
+        self.assertEqual(self.deliver(record(1)).body, b"ok\n")
+        answer = self.post(records(1))
+        self.assertEqual((answer.status, items_of(answer)), (200, [("index", "orders+0+1", 200)]))
+        self.post(records(2))
+        self.assertEqual((self.deliver(record(2)).body, self.deliver(record(2)).outcome), (b"", "duplicate"))
+
+
 class Dapr(BatchScenario):
     def entries(self, *offsets):
         made = [{"entryId": "e%d" % n, "event": {"id": n}, "metadata": {"__topic": "orders", "__partition": "0", "__offset": str(n)},
