@@ -32,12 +32,4 @@ MUST_CHECK enum look json_want_look(const struct json_want *want, struct value *
 
 bool json_has_telltale(const struct json_view *view, const struct telltale *telltale);
 
-static inline size_t json_blank_end(struct slice bytes, size_t from)
-{
-    while (from < bytes.byte_count && (bytes.at[from] == ' ' || bytes.at[from] == '\n' ||
-                                       bytes.at[from] == '\r' || bytes.at[from] == '\t'))
-        from++;
-    return from;
-}
-
 #endif

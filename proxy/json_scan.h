@@ -67,6 +67,15 @@ MUST_CHECK enum json_status json_search_next(struct json_search *search, const c
 /* Only white space of RFC 8259 from FROM on? */
 bool json_is_blank(const char bytes[], size_t byte_count, size_t from);
 
+/* Behind the white space at FROM. */
+static inline size_t json_blank_end(struct slice bytes, size_t from)
+{
+    while (from < bytes.byte_count && (bytes.at[from] == ' ' || bytes.at[from] == '\n' ||
+                                       bytes.at[from] == '\r' || bytes.at[from] == '\t'))
+        from++;
+    return from;
+}
+
 /* Unescape a string value (quotes included in TEXT) into OUT.  False: it does not fit, or holds \u0000. */
 MUST_CHECK bool json_string_copy(struct slice text, char out[], size_t out_bytes_max, size_t *ret_bytes);
 

@@ -6,7 +6,7 @@
  *
  *     joined   [ A , B , C ]     arrays, envelopes, separated pieces: between two elements that stay stands the gap in
  *                                front of the second; what surrounds them all stays as it is
- *     lines    A \n B \n C \n    an element goes with its line, other lines stay
+ *     lines    A \n B \n C \n    an element goes with its line end, other white space stays
  *     bulk     A B C             an action is whole lines: nothing but itself goes
  */
 #include "plan.h"
@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "identify_json.h"
+#include "json_scan.h"
 
 bool plan_site_is_sent(const struct identified *identified, const enum verdict verdicts[], size_t site_index)
 {
@@ -225,12 +225,12 @@ bool plan_build(const struct request *request, const struct identified *identifi
                 const enum verdict verdicts[], bool is_stripped, struct plan *ret)
 {
     assert(!identified->is_too_many);
-    if (!parts_reserve(ret, identified->site_count, identified->strip_range_count))
-        return false;
     struct builder builder = { .identified = identified,
                                .verdicts = verdicts,
                                .plan = ret,
                                .is_stripped = is_stripped && !identified->is_uncuttable };
+    if (!parts_reserve(ret, identified->site_count, builder.is_stripped ? identified->strip_range_count : 0))
+        return false;
     if (identified->site_count == 0) {
         whole_take(request, ret);
         return true;
