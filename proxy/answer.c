@@ -175,6 +175,8 @@ static void answer_duplicate(struct exchange *ex, struct reply_room *room)
     }
     const struct stored_reply made = { 200, slice_of_text(type), slice_of(ex->made_body, bytes) };
     reply_success(room, ex->finish, DIALECT_PLAIN, &made, true, settings);
+    if (ex->batch == BATCH_BULK && batch_needs_product(ex->request))
+        reply_product_add(room);
 }
 
 /* Some were dropped, the target has answered for the others with 2xx. */
