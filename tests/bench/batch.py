@@ -11,7 +11,7 @@ import tempfile
 
 import bench
 
-CONNECTIONS = 16
+CONNECTIONS = 64
 RECORDS = 500
 DISTINCT = 100  # batches of each partition in the load of duplicates
 
