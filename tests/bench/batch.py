@@ -5,15 +5,20 @@ keeps these bodies in memory as sinkonce does, so that no temporary file slows i
 """
 
 import argparse
+import http.client
 import os
 import shutil
 import tempfile
+import threading
+import time
 
 import bench
+from bench import sinkonce
 
 CONNECTIONS = 64
 RECORDS = 500
 DISTINCT = 100  # batches of each partition in the load of duplicates
+LARGE = 33000  # records in the largest batch: just below 16 MiB
 
 
 def records(candidate):
@@ -31,6 +36,49 @@ def print_table(candidates):
     print("CPU us/rec: microseconds of the proxy's processes per record.")
 
 
+def large(number):
+    """The body of one batch of 16 MiB."""
+    pad = "x" * 400
+    return b"[" + b",".join(sinkonce.record("large-%d" % number, 0, offset, pad=pad) for offset in range(LARGE)) + b"]"
+
+
+class Watch:
+    """Asks again and again what one loop answers by itself, and keeps the longest wait."""
+
+    def __init__(self, port):
+        self.longest, self.is_over = 0, False
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.is_over:
+            begin = time.monotonic()
+            self.connection.request("OPTIONS", "*", headers={"Max-Forwards": "0"})
+            self.connection.getresponse().read()
+            self.longest = max(self.longest, time.monotonic() - begin)
+
+    def stop(self):
+        self.is_over = True
+        self.thread.join()
+        return self.longest * 1000
+
+
+def large_batch(folder, target):
+    """(peak bytes over those of the fresh process, bytes of the body, longest wait on the same loop in ms)"""
+    one = bench.start_sinkonce("large", folder, target, SINKONCE_WORKERS="1")
+    body, before = large(0), bench.peak_bytes(one.pids())
+    one.proxy.post("/ingest", body)
+    peak = bench.peak_bytes(one.pids()) - before
+    bodies = [large(number) for number in (1, 2)]
+    watch = Watch(one.proxy.port)
+    for again in bodies + bodies:
+        one.proxy.post("/ingest", again)
+    longest = watch.stop()
+    one.proxy.close()
+    return peak, len(body), longest
+
+
 def run(folder, memory, options):
     print("\nbatches: arrays of %d records of 500 bytes; %d connections; %d rounds of %d s" % (
         RECORDS, CONNECTIONS, options.rounds, options.seconds))
@@ -46,10 +94,15 @@ def run(folder, memory, options):
     bench.measure(candidates, options.rounds, options.seconds)
     print_table(candidates)
     nginx, new, duplicates = candidates[:3]
+    for one in candidates:
+        one.process.end()
+    peak, size, longest = large_batch(folder, target)
     print("\nbars")
     bench.bar("batches, new records/s: at least 150,000", records(new), "%.0f", records(new) >= 150000)
     bench.bar("batches, new records to nginx: at least 0.5", new.rate() / nginx.rate(), "%.2f", new.rate() >= 0.5 * nginx.rate())
     bench.bar("batches, duplicates, records/s: at least 400,000", records(duplicates), "%.0f", records(duplicates) >= 400000)
+    bench.bar("a batch of %.1f MiB, peak memory to its body: at most 3" % (size / bench.MIB), peak / size, "%.2f", peak <= 3 * size)
+    bench.bar("longest wait of others on its loop: at most 50 ms", longest, "%.0f ms", longest <= 50)
 
 
 def main():
