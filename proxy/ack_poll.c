@@ -28,6 +28,7 @@ struct ack_poll {
     size_t open_count; /* settlements that are not on disk yet */
     bool is_answered;  /* the target's answer was read, or was not needed */
     bool is_unsettled;
+    bool is_unreadable;         /* a 2xx whose words are not understood: they must not be told on */
 };
 
 /* ---- claims that wait ---------------------------------------------------------------------------------------- */
@@ -129,7 +130,11 @@ static bool ids_sort(struct ack_poll *poll, struct acks *acks)
 
 static void poll_go_on(struct ack_poll *poll)
 {
-    if (poll->open_count == 0)
+    if (poll->open_count > 0)
+        return;
+    if (poll->is_unreadable)
+        exchange_finish(poll->ex, FINISH_TARGET_LOST);
+    else
         exchange_finish(poll->ex, poll->is_unsettled ? FINISH_LEDGER_FAILED : answer_finish_of(poll->ex));
 }
 
@@ -180,6 +185,7 @@ static void poll_on_outcome(struct flight *flight)
     bool is_read = flight->attempt_class == ATTEMPT_KNOWN && !flight->is_answer_damaged &&
                    flight->response.status / 100 == 2;
     poll->is_answered = is_read && answer_take(poll);
+    poll->is_unreadable = is_read && !poll->is_answered && poll->id_count > 0;
     poll_go_on(poll);
 }
 

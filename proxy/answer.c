@@ -76,9 +76,12 @@ static enum finish finish_keyed(const struct exchange *ex, const struct flight *
 {
     if (any_outcome(ex, OUTCOME_UNKNOWN))
         return FINISH_IN_DOUBT;
+    bool is_refused = any_outcome(ex, OUTCOME_NOT_APPLIED);
     if (flight->attempt_class == ATTEMPT_KNOWN && flight->response.status / 100 == 3)
         return FINISH_REDIRECTED;
-    if (any_outcome(ex, OUTCOME_NOT_APPLIED) && flight->response.status / 100 != 2)
+    if (is_refused && flight->response.status < 400 && ex->batch == BATCH_PLAIN)
+        return FINISH_REDIRECTED; /* other dialects tell it per record, inside a success */
+    if (is_refused && flight->response.status >= 400)
         return FINISH_REJECTED;
     if (any_outcome(ex, OUTCOME_NOT_SENT))
         return finish_not_sent(flight);
@@ -154,22 +157,26 @@ static int64_t own_ack_id(const struct exchange *ex)
     return acks_make_id(ex->loop->program->acks);
 }
 
-/* Everything was dropped: the success of the dialect. */
+/* Everything was dropped: the success of the dialect.  An answer that is kept came to a request of another form, and
+ * means nothing to a client that reads items. */
 static void answer_duplicate(struct exchange *ex, struct reply_room *room)
 {
     const struct settings *settings = ex->loop->program->settings;
-    const char *type = NULL;
+    const char *type = "";
     size_t bytes = 0;
-    if (ex->claim.ret_reply.status == 0 && ex->batch != BATCH_PLAIN) {
-        if (!batch_answer(ex->batch, 0, slice_of("", 0), ex->request, &ex->identified, ex->sent,
-                          own_ack_id(ex), &ex->made_body, &bytes, &type)) {
-            answer_own(ex, room, FINISH_NO_MEMORY);
-            return;
-        }
+    if (ex->batch == BATCH_PLAIN) {
+        reply_success(room, ex->finish, DIALECT_PLAIN, &ex->claim.ret_reply, true, settings);
+        return;
     }
-    reply_success(room, ex->finish, DIALECT_PLAIN, &ex->claim.ret_reply, true, settings);
-    if (ex->made_body != NULL)
-        reply_body_set(room, slice_of(ex->made_body, bytes), type);
+    if (!batch_answer(ex->batch, 0, slice_of("", 0), ex->request, &ex->identified, ex->sent, own_ack_id(ex),
+                      &ex->made_body, &bytes, &type)) {
+        answer_own(ex, room, FINISH_NO_MEMORY);
+        return;
+    }
+    const struct stored_reply made = { 200, slice_of_text(type), slice_of(ex->made_body, bytes) };
+    reply_success(room, ex->finish, DIALECT_PLAIN, &made, true, settings);
+    if (ex->batch == BATCH_BULK && batch_needs_product(ex->request))
+        reply_product_add(room);
 }
 
 /* Some were dropped, the target has answered for the others with 2xx. */

@@ -740,6 +740,19 @@ static bool has_input(const struct conn *conn)
     return ioctl(bufferevent_getfd(conn->bufferevent), FIONREAD, &waiting) == 0 && waiting > 0;
 }
 
+bool conn_drop_idlest(struct conn_service *service)
+{
+    struct conn *idlest = NULL;
+    for (struct conn *conn = service->first; conn != NULL; conn = conn->next) {
+        bool is_idle = conn->state == CONN_IDLE && !has_input(conn);
+        if (is_idle && (idlest == NULL || conn->deadline_ns < idlest->deadline_ns))
+            idlest = conn;
+    }
+    if (idlest != NULL)
+        conn_free(idlest);
+    return idlest != NULL;
+}
+
 void conn_drain_all(struct conn_service *service)
 {
     service->is_draining = true;

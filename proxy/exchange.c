@@ -180,7 +180,7 @@ static void exchange_give_up(struct exchange *ex, enum finish why)
 static void exchange_on_settled(struct settlement *settlement, enum store_status status)
 {
     struct exchange *ex = OWNER_OF(settlement, settlement);
-    if (status != STORE_OK)
+    if (status != STORE_OK && !is_observed(ex))
         exchange_finish(ex, FINISH_LEDGER_FAILED);
     else if (ex->given_up != FINISH_NONE)
         exchange_finish(ex, ex->given_up);
@@ -324,7 +324,7 @@ static void exchange_on_outcome(struct flight *flight)
     if (ex->claim.ret_claim_id == 0)
         exchange_finish(ex, answer_finish_of(ex));
     else if (ex->has_ack_id && ack_claim_keep(ex))
-        exchange_finish(ex, FINISH_FORWARDED);
+        exchange_finish(ex, ex->is_cut ? FINISH_PARTIAL : FINISH_FORWARDED);
     else
         exchange_settle(ex);
 }

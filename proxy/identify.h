@@ -55,16 +55,17 @@ struct bulk_action {
 struct identified {
     enum shape shape;
     const char *rule;            /* static: which rule found the coordinates, for explain and logs; "" when none */
-    bool is_too_many;            /* more records than the setting; then nothing else means anything */
+    bool is_too_many;            /* more elements than the setting, and records among them; then nothing else means
+                                    anything */
     struct record *records;      /* owned array, each key at most once; topics point into TOPICS */
-    size_t record_count;         /* 0: unkeyed */
+    size_t record_count;         /* 0: unkeyed; then there are no sites either */
     struct record_site *sites;   /* owned array; SINGLE and OPAQUE: one.  OPAQUE: it stands for all records */
     size_t site_count;
     struct bulk_action *actions; /* owned array parallel to sites; BULK only */
     struct slice body;           /* what all ranges count from: the request's body, or its decoded form */
     char *decoded;               /* owned: behind body when the request was compressed */
-    enum coding coding;          /* of the request's body */
-    bool is_uncuttable;          /* signed or opaque: goes on whole or not at all */
+    enum coding coding;          /* of the request's body; OTHER also when it could not be opened */
+    bool is_uncuttable;          /* signed, opaque, or a bulk request with filter_path: goes on whole or not at all */
     bool is_signed;
     struct range *strip_ranges;  /* owned: coordinate fields to cut from the body, ascending, with a comma each */
     size_t strip_range_count;

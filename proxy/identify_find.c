@@ -94,6 +94,8 @@ static enum look id_read(const struct sight *sight, const struct rule *rule, str
     if (value.is_number || !id_format_match(rule->id_format, value.text, &id))
         return LOOK_ABSENT;
     bool has_topic = rule->id_format->part_count == 3;
+    if (has_topic && !topic_is_legal(id.topic))
+        return LOOK_ABSENT;
     if ((has_topic && !topic_set(ret, id.topic)) || !number_set(ret, IN_PARTITION, (uint64_t)id.partition) ||
         !number_set(ret, IN_OFFSET, (uint64_t)id.offset))
         return LOOK_BROKEN;

@@ -8,8 +8,8 @@
 void json_view_init(struct json_view *view, const struct rule_set *rules)
 {
     view->is_read = false;
-    view->want_count = rules->want_count;
     memcpy(view->wants, rules->wants, rules->want_count * sizeof view->wants[0]);
+    json_search_init(&view->search, view->wants, rules->want_count);
 }
 
 enum json_status json_view_read(struct json_view *view, const char bytes[], size_t byte_count,
@@ -17,8 +17,8 @@ enum json_status json_view_read(struct json_view *view, const char bytes[], size
 {
     size_t begin = json_blank_end(slice_of(bytes, byte_count), 0);
     bool is_object = begin < byte_count && bytes[begin] == '{';
-    enum json_status status =
-        json_scan(bytes, byte_count, view->wants, is_object ? view->want_count : 0, ret_end);
+    enum json_status status = is_object ? json_search_next(&view->search, bytes, byte_count, ret_end)
+                                        : json_scan(bytes, byte_count, NULL, 0, ret_end);
     view->is_read = status == JSON_DONE && is_object;
     return status;
 }

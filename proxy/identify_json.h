@@ -10,8 +10,8 @@
 /* What the scan of one record found.  Made once, used for record after record. */
 struct json_view {
     bool is_read; /* false: not a JSON object, so nothing is there */
-    size_t want_count;
     struct json_want wants[JSON_WANTS_MAX];
+    struct json_search search; /* for these wants: do not copy a view */
 };
 
 void json_view_init(struct json_view *view, const struct rule_set *rules);
@@ -31,13 +31,5 @@ MUST_CHECK enum look json_look(const struct json_view *view, size_t want, struct
 MUST_CHECK enum look json_want_look(const struct json_want *want, struct value *ret_value);
 
 bool json_has_telltale(const struct json_view *view, const struct telltale *telltale);
-
-static inline size_t json_blank_end(struct slice bytes, size_t from)
-{
-    while (from < bytes.byte_count && (bytes.at[from] == ' ' || bytes.at[from] == '\n' ||
-                                       bytes.at[from] == '\r' || bytes.at[from] == '\t'))
-        from++;
-    return from;
-}
 
 #endif

@@ -8,6 +8,15 @@
 
 #include "identify_header.h"
 
+/* A JSON value without the white space around it: the same bytes as when it comes among others. */
+static struct range value_of(struct slice body)
+{
+    struct range value = { json_blank_end(body, 0), body.byte_count };
+    while (value.end > value.begin && strchr(" \t\r\n", body.at[value.end - 1]) != NULL)
+        value.end--;
+    return value;
+}
+
 enum read_status single_read(struct gather *gather)
 {
     struct slice body = gather->ret->body;
@@ -20,7 +29,7 @@ enum read_status single_read(struct gather *gather)
     };
     if (coordinates_find(&sight, &gather->finding) != LOOK_FOUND)
         return READ_NONE;
-    return gather_add(gather, whole, whole, true, NULL);
+    return gather_add(gather, whole, gather->view.is_read ? value_of(body) : whole, true, NULL);
 }
 
 /* ---- ClickHouse's token -------------------------------------------------------------------------------------- */

@@ -16,26 +16,27 @@
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-enum { NAME_HASHES = 64 }; /* bits of a word, too */
-
 _Static_assert(JSON_WANTS_MAX <= 64, "wants are bits of one word");
 
 /* A container that is, or holds, something wanted.  Deeper ones need none. */
 struct level {
-    uint64_t inside;               /* wants that lead into it */
-    uint64_t seen;                 /* of these, those whose name has stood in it already */
-    uint64_t filter;               /* one bit for each name_hash() of the names wanted in it */
-    uint64_t by_hash[NAME_HASHES]; /* in an object, the wants by that hash; valid where FILTER has the bit */
-    uint64_t here;                 /* wants that are this container itself */
-    const char *value;             /* its bracket */
-    const char *member;            /* its name's quote, or the bracket again */
-    uint64_t index;                /* of the next element, in an array */
+    uint64_t inside;         /* wants that lead into it */
+    uint64_t seen;           /* of these, those whose name has stood in it already */
+    uint64_t filter;         /* one bit for each name_hash() of the names wanted in it */
+    const uint64_t *by_hash; /* in an object, the wants by that hash; valid where FILTER has the bit */
+    uint64_t buckets[JSON_NAME_HASHES]; /* what BY_HASH points to, unless it is the root of a search */
+    uint64_t here;                      /* wants that are this container itself */
+    const char *value;                  /* its bracket */
+    const char *member;                 /* its name's quote, or the bracket again */
+    uint64_t index;                     /* of the next element, in an array */
 };
 
 struct scan {
     const char *end;
     const char *wrong; /* the first byte that is not JSON */
     struct json_want *wants;
+    const struct json_search *search; /* NULL: none */
+    uint64_t found;                   /* wants that were written to */
     /* the value that comes next */
     uint64_t hits;      /* wants whose tokens so far are its path */
     const char *member; /* where its member begins */
@@ -298,6 +299,7 @@ static inline size_t bit_take(uint64_t *mask)
 static void note(struct scan *scan, uint64_t mask, enum json_kind kind, const char *member, const char *at,
                  const char *end)
 {
+    scan->found |= mask;
     while (mask != 0) {
         struct json_want *want = &scan->wants[bit_take(&mask)];
         if (want->token_count != scan->depth)
@@ -312,7 +314,7 @@ static void note(struct scan *scan, uint64_t mask, enum json_kind kind, const ch
  * Names that belong together often begin with the same two underscores. */
 static inline unsigned name_hash(char first, char second, char third)
 {
-    return ((unsigned char)first * 5u + (unsigned char)second * 3u + (unsigned char)third) % NAME_HASHES;
+    return ((unsigned char)first * 5u + (unsigned char)second * 3u + (unsigned char)third) % JSON_NAME_HASHES;
 }
 
 static inline unsigned name_hash_of(struct slice name)
@@ -407,6 +409,7 @@ static uint64_t name_hits(struct scan *scan, struct slice name)
         if (scan->has_escape ? escaped_name_equals(name, wanted) : plain_name_equals(name, wanted))
             hits |= UINT64_C(1) << i;
     }
+    scan->found |= hits & level->seen;
     for (uint64_t again = hits & level->seen; again != 0;)
         scan->wants[bit_take(&again)].is_ambiguous = true;
     level->seen |= hits;
@@ -443,7 +446,7 @@ static inline uint64_t name_expect(struct level *level, uint64_t filter, const c
 {
     unsigned hash = name_hash_of_token(name);
     bool is_used = ((filter >> hash) & 1u) != 0;
-    level->by_hash[hash] = is_used ? level->by_hash[hash] | bit : bit;
+    level->buckets[hash] = is_used ? level->buckets[hash] | bit : bit;
     return filter | UINT64_C(1) << hash;
 }
 
@@ -483,6 +486,13 @@ static inline void level_open(struct scan *scan, const char *at, bool is_object)
     level->index = 0;
     level->value = at;
     level->member = scan->member;
+    if (scan->depth == 0 && is_object && scan->search != NULL) {
+        level->inside = scan->search->root_inside;
+        level->filter = scan->search->root_filter;
+        level->by_hash = scan->search->root_by_hash;
+        return;
+    }
+    level->by_hash = level->buckets;
     level_fill(scan, level, scan->depth, is_object);
 }
 
@@ -581,17 +591,35 @@ static void scan_init(struct scan *scan, const char *end, struct json_want wants
 {
     scan->end = end;
     scan->wants = wants;
+    scan->search = NULL;
+    scan->found = 0;
     scan->depth = 0;
     scan->has_escape = false;
     scan->hits = want_count == 0 ? 0 : UINT64_MAX >> (64 - want_count);
-    for (size_t i = 0; i < want_count; i++) {
-        assert(wants[i].token_count <= POINTER_DEPTH_MAX);
-        /* One by one: to copy a slice that was just written stalls for longer than a small record takes. */
-        wants[i].kind = JSON_IS_MISSING;
-        wants[i].text = slice_of(NULL, 0);
-        wants[i].member = slice_of(NULL, 0);
-        wants[i].is_ambiguous = false;
-    }
+}
+
+static inline void want_clear(struct json_want *want)
+{
+    /* One by one: to copy a slice that was just written stalls for longer than a small record takes. */
+    want->kind = JSON_IS_MISSING;
+    want->text = slice_of(NULL, 0);
+    want->member = slice_of(NULL, 0);
+    want->is_ambiguous = false;
+}
+
+/* BYTES are not NULL. */
+static enum json_status scan_run(struct scan *scan, const char bytes[], size_t *ret_end)
+{
+    bool is_entered;
+    const char *at = skip_blank(bytes, scan->end);
+    scan->member = at;
+    do {
+        at = value_read(scan, at, &is_entered);
+        if (at != NULL && !is_entered)
+            at = value_next(scan, at);
+    } while (at != NULL && scan->depth > 0);
+    *ret_end = (size_t)((at != NULL ? at : scan->wrong) - bytes);
+    return at != NULL ? JSON_DONE : JSON_INVALID;
 }
 
 enum json_status json_scan(const char bytes[], size_t byte_count, struct json_want wants[], size_t want_count,
@@ -599,19 +627,49 @@ enum json_status json_scan(const char bytes[], size_t byte_count, struct json_wa
 {
     assert(want_count <= JSON_WANTS_MAX);
     struct scan scan;
-    bool is_entered;
     if (byte_count == 0)
         bytes = ""; /* NULL is allowed then, and has no place in arithmetic */
     scan_init(&scan, bytes + byte_count, wants, want_count);
-    const char *at = skip_blank(bytes, scan.end);
-    scan.member = at;
-    do {
-        at = value_read(&scan, at, &is_entered);
-        if (at != NULL && !is_entered)
-            at = value_next(&scan, at);
-    } while (at != NULL && scan.depth > 0);
-    *ret_end = (size_t)((at != NULL ? at : scan.wrong) - bytes);
-    return at != NULL ? JSON_DONE : JSON_INVALID;
+    for (size_t i = 0; i < want_count; i++) {
+        assert(wants[i].token_count <= POINTER_DEPTH_MAX);
+        want_clear(&wants[i]);
+    }
+    return scan_run(&scan, bytes, ret_end);
+}
+
+/* The root's names are the same for every value: they are sorted here once. */
+void json_search_init(struct json_search *search, struct json_want wants[], size_t want_count)
+{
+    assert(want_count <= JSON_WANTS_MAX);
+    struct scan scan;
+    struct level *level = &scan.levels[0];
+    scan_init(&scan, NULL, wants, want_count);
+    for (size_t i = 0; i < want_count; i++) {
+        /* A want for the root itself would have to be noted when the root ends. */
+        assert(wants[i].token_count > 0 && wants[i].token_count <= POINTER_DEPTH_MAX);
+        want_clear(&wants[i]);
+    }
+    memset(level->buckets, 0, sizeof level->buckets);
+    level_fill(&scan, level, 0, true);
+    *search = (struct json_search){
+        .wants = wants, .want_count = want_count, .root_filter = level->filter, .root_inside = level->inside
+    };
+    memcpy(search->root_by_hash, level->buckets, sizeof search->root_by_hash);
+}
+
+enum json_status json_search_next(struct json_search *search, const char bytes[], size_t byte_count,
+                                  size_t *ret_end)
+{
+    struct scan scan;
+    if (byte_count == 0)
+        bytes = "";
+    scan_init(&scan, bytes + byte_count, search->wants, search->want_count);
+    scan.search = search;
+    while (search->found != 0)
+        want_clear(&search->wants[bit_take(&search->found)]);
+    enum json_status status = scan_run(&scan, bytes, ret_end);
+    search->found = scan.found;
+    return status;
 }
 
 bool json_is_blank(const char bytes[], size_t byte_count, size_t from)

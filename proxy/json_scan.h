@@ -50,8 +50,31 @@ struct json_want {
 MUST_CHECK enum json_status json_scan(const char bytes[], size_t byte_count, struct json_want wants[],
                                       size_t want_count, size_t *ret_end);
 
+/* The same wants for value after value: what does not depend on the value is worked out once. */
+enum { JSON_NAME_HASHES = 64 }; /* bits of a word, too */
+struct json_search {
+    struct json_want *wants;            /* borrowed: a cell for each, tokens set; results as for json_scan() */
+    size_t want_count;
+    uint64_t found;                     /* wants whose results are those of the last value; the others are MISSING */
+    uint64_t root_filter;               /* as struct level of json_scan.c has them for a root that is an object */
+    uint64_t root_inside;
+    uint64_t root_by_hash[JSON_NAME_HASHES];
+};
+void json_search_init(struct json_search *search, struct json_want wants[], size_t want_count);
+MUST_CHECK enum json_status json_search_next(struct json_search *search, const char bytes[], size_t byte_count,
+                                             size_t *ret_end);
+
 /* Only white space of RFC 8259 from FROM on? */
 bool json_is_blank(const char bytes[], size_t byte_count, size_t from);
+
+/* Behind the white space at FROM. */
+static inline size_t json_blank_end(struct slice bytes, size_t from)
+{
+    while (from < bytes.byte_count && (bytes.at[from] == ' ' || bytes.at[from] == '\n' ||
+                                       bytes.at[from] == '\r' || bytes.at[from] == '\t'))
+        from++;
+    return from;
+}
 
 /* Unescape a string value (quotes included in TEXT) into OUT.  False: it does not fit, or holds \u0000. */
 MUST_CHECK bool json_string_copy(struct slice text, char out[], size_t out_bytes_max, size_t *ret_bytes);

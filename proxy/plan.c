@@ -6,7 +6,7 @@
  *
  *     joined   [ A , B , C ]     arrays, envelopes, separated pieces: between two elements that stay stands the gap in
  *                                front of the second; what surrounds them all stays as it is
- *     lines    A \n B \n C \n    an element goes with its line, other lines stay
+ *     lines    A \n B \n C \n    an element goes with its line end, other white space stays
  *     bulk     A B C             an action is whole lines: nothing but itself goes
  */
 #include "plan.h"
@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "identify_json.h"
+#include "json_scan.h"
 
 bool plan_site_is_sent(const struct identified *identified, const enum verdict verdicts[], size_t site_index)
 {
@@ -116,56 +116,28 @@ static void joined_add(struct builder *builder, bool is_array)
 
 /* ---- lines --------------------------------------------------------------------------------------------------- */
 
-/* How much of GAP, which begins behind an element, belongs to that element's line: up to the line end, or all. */
+/* An element goes with its line end, if there is one in the GAP behind it.  Other white space stays: that way a batch
+ * that is cut twice reads like one that was cut once, wherever its lines are broken. */
 static size_t line_end(const struct identified *identified, struct range gap)
 {
     const char *at = identified->body.at;
     const char *found = gap.begin < gap.end ? memchr(at + gap.begin, '\n', gap.end - gap.begin) : NULL;
-    return found != NULL ? (size_t)(found - at) + 1 : gap.end;
-}
-
-/* Where the line of the element behind GAP begins. */
-static size_t line_begin(const struct identified *identified, struct range gap)
-{
-    const char *at = identified->body.at;
-    const char *found = gap.begin < gap.end ? memrchr(at + gap.begin, '\n', gap.end - gap.begin) : NULL;
-    return found != NULL ? (size_t)(found - at) + 1 : gap.end;
-}
-
-/* The last line had no line end and is gone: the one before it ends the body now, and has none either. */
-static void last_line_end_drop(struct builder *builder)
-{
-    struct plan *plan = builder->plan;
-    static const char ends[] = "\n\r";
-    for (size_t i = 0; i < sizeof ends - 1 && plan->part_count > 0; i++) {
-        struct slice *last = &plan->parts[plan->part_count - 1];
-        if (last->at[last->byte_count - 1] != ends[i])
-            return;
-        last->byte_count--;
-        plan->body_bytes--;
-        if (last->byte_count == 0)
-            plan->part_count--;
-    }
+    return found != NULL ? (size_t)(found - at) + 1 : gap.begin;
 }
 
 static void lines_add(struct builder *builder)
 {
     const struct identified *identified = builder->identified;
     size_t at = 0; /* all before it is done */
-    bool is_cut = false;
     for (size_t i = 0; i < identified->site_count; i++) {
-        is_cut = !plan_site_is_sent(identified, builder->verdicts, i);
-        if (is_cut) {
-            part_add(builder, at, line_begin(identified, gap_before(identified, i)));
-            at = line_end(identified, gap_before(identified, i + 1));
-        } else {
-            part_add(builder, at, identified->sites[i].whole.begin);
+        const struct range *whole = &identified->sites[i].whole;
+        part_add(builder, at, whole->begin);
+        at = whole->end;
+        if (plan_site_is_sent(identified, builder->verdicts, i))
             site_add(builder, i);
-            at = identified->sites[i].whole.end;
-        }
+        else
+            at = line_end(identified, gap_before(identified, i + 1));
     }
-    if (is_cut && identified->body.at[at - 1] != '\n' && builder->plan->site_count > 0)
-        last_line_end_drop(builder);
     part_add(builder, at, identified->body.byte_count);
 }
 
@@ -253,12 +225,12 @@ bool plan_build(const struct request *request, const struct identified *identifi
                 const enum verdict verdicts[], bool is_stripped, struct plan *ret)
 {
     assert(!identified->is_too_many);
-    if (!parts_reserve(ret, identified->site_count, identified->strip_range_count))
-        return false;
     struct builder builder = { .identified = identified,
                                .verdicts = verdicts,
                                .plan = ret,
                                .is_stripped = is_stripped && !identified->is_uncuttable };
+    if (!parts_reserve(ret, identified->site_count, builder.is_stripped ? identified->strip_range_count : 0))
+        return false;
     if (identified->site_count == 0) {
         whole_take(request, ret);
         return true;

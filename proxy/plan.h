@@ -19,10 +19,15 @@ struct plan {
     char *packed;            /* owned: the cut body in the request's own coding; NULL: not needed */
 };
 
-/* Does this element go to the target?  VERDICTS NULL: all go but repeats. */
+/* Does this element go to the target?  VERDICTS NULL: all go but repeats.  The repeats of an uncuttable request go with
+ * it; its opaque element goes when one of its records does. */
 bool plan_site_is_sent(const struct identified *identified, const enum verdict verdicts[], size_t site);
 
-/* Build the body that holds the elements that are sent, with the coordinate fields cut when IS_STRIPPED.  Nothing cut:
+/* How elements are cut: of arrays, envelopes and separated lists with the gap in front of the next one that stays, so
+ * that one comma or separator stands between any two; of lines and values end to end with the line end behind it; of a
+ * bulk request the whole action.  No other byte changes.
+ *
+ * Build the body that holds the elements that are sent, with the coordinate fields cut when IS_STRIPPED.  Nothing cut:
  * the original bytes, compressed or not, go on untouched.  An uncuttable request is never cut: the caller asks only when
  * all goes or nothing.  False: no memory.  RET must be deinitialised in both cases. */
 MUST_CHECK bool plan_build(const struct request *request, const struct identified *identified,

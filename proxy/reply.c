@@ -192,3 +192,8 @@ void reply_outcome_add(struct reply_room *room, const char *outcome)
     field_drop(room, "sinkonce-outcome");
     field_add(room, "Sinkonce-Outcome", outcome);
 }
+
+void reply_product_add(struct reply_room *room)
+{
+    field_add(room, "X-Elastic-Product", "Elasticsearch");
+}

@@ -49,4 +49,7 @@ void reply_pass(struct reply_room *room, const struct http1_response *response, 
 void reply_body_set(struct reply_room *room, struct slice body, const char *content_type);
 void reply_outcome_add(struct reply_room *room, const char *outcome);
 
+/* What clients of Elasticsearch look for in every answer. */
+void reply_product_add(struct reply_room *room);
+
 #endif

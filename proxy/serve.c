@@ -109,7 +109,8 @@ static void on_operator(void *context, int fd, const char *peer, bool is_trusted
 {
     struct server *server = context;
     struct conn_service *service = admin_service(server->admin);
-    if (service->conn_count >= ADMIN_CONNECTIONS_MAX) {
+    /* Idle connections must not keep a health probe out: it would have the sidecar restarted. */
+    if (service->conn_count >= ADMIN_CONNECTIONS_MAX && !conn_drop_idlest(service)) {
         close(fd);
         return;
     }

@@ -151,7 +151,6 @@ static bool part_start(struct part *part)
         return false;
     pass_build(part->pass, ex->request, NULL, settings,
                settings->is_via_added ? ex->loop->program->via : NULL);
-    pass_drop(part->pass, "content-encoding"); /* a part is built from the opened body */
     if (record != NO_RECORD)
         pass_key_add(part->pass, &ex->identified.records[record], settings);
     part->retries_left = settings->connect_retries;

@@ -24,8 +24,12 @@
 struct watch {
     struct event reading, writing;
     struct upstream *upstream; /* borrowed */
+    curl_socket_t fd;
     bool is_reading, is_writing;
+    bool is_own;        /* we opened the socket and are told when it is closed: it is watched till then */
+    bool is_idle;       /* libcurl does not care for it now */
     struct watch *next; /* in the free list */
+    struct watch *next_corked; /* in the list of the sockets that hold bytes back */
 };
 
 /* A question that the resolver's thread answers, perhaps after the upstream has gone. */
@@ -94,8 +98,11 @@ struct upstream {
     struct event turn;                    /* delivers what ended without a transfer */
     struct event expiry;                  /* of the first in the queue */
     struct watch *watches, *free_watches; /* owned */
-    struct transfer *idle, *running;      /* owned */
-    struct flight_list queue, ended;      /* lent by the callers */
+    struct watch **own_watches;           /* owned; by descriptor: those of the sockets that we opened */
+    size_t own_watch_room;
+    struct watch *corked;
+    struct transfer *idle, *running; /* owned */
+    struct flight_list queue, ended; /* lent by the callers */
     struct name name;
     struct idle_table connections;
     char *url;               /* owned: scheme and authority only; the rest goes into the request target */
@@ -111,6 +118,11 @@ void upstream_pump(struct upstream *upstream); /* start what may start */
 /* upstream_loop.c */
 MUST_CHECK bool upstream_loop_init(struct upstream *upstream);
 void upstream_loop_deinit(struct upstream *upstream);
+/* For CURLOPT_OPENSOCKETFUNCTION and CURLOPT_CLOSESOCKETFUNCTION, inside the library: a socket begins and ends. */
+void upstream_socket_opened(struct upstream *upstream, curl_socket_t fd);
+void upstream_socket_closing(struct upstream *upstream, curl_socket_t fd);
+/* Inside the library: what is written to FD leaves when the library returns, in one piece with what follows. */
+void upstream_socket_cork(struct upstream *upstream, curl_socket_t fd);
 
 /* upstream_name.c */
 MUST_CHECK bool upstream_name_init(struct upstream *upstream);

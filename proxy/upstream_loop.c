@@ -4,12 +4,57 @@
  *     libcurl: "watch this socket", "call me in N ms"  -->  events of the loop
  *     an event fires  -->  curl_multi_socket_action(), then upstream_collect()
  *
+ * libcurl asks for a socket when a transfer begins and drops it when it ends.  A socket that we opened stays watched
+ * for reading in between, which saves two calls into the kernel for each transfer; it is let go when it is closed.
+ *
  * libcurl must not be entered from its own callbacks: these only change events.  A socket callback that fails ends all
  * transfers of the multi handle, so ours never does: its events were made beforehand.
  */
 #include <assert.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include "upstream_internal.h"
+
+static struct watch *own_watch(const struct upstream *upstream, curl_socket_t fd)
+{
+    return fd >= 0 && (size_t)fd < upstream->own_watch_room ? upstream->own_watches[fd] : NULL;
+}
+
+static void cork(curl_socket_t fd, int is_on)
+{
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &is_on,
+                     sizeof is_on); /* where it fails nothing is held back */
+}
+
+void upstream_socket_cork(struct upstream *upstream, curl_socket_t fd)
+{
+    struct watch *watch = own_watch(upstream, fd);
+    assert(upstream->is_library_running);
+    if (watch == NULL) /* nobody would tell us that it was closed */
+        return;
+    cork(fd, 1);
+    watch->next_corked = upstream->corked;
+    upstream->corked = watch;
+}
+
+/* Nothing is held back longer than libcurl runs, however little of a request the socket took. */
+static void uncork_all(struct upstream *upstream)
+{
+    for (struct watch *watch = upstream->corked; watch != NULL; watch = watch->next_corked)
+        cork(watch->fd, 0);
+    upstream->corked = NULL;
+}
+
+static void corked_remove(struct upstream *upstream, const struct watch *watch)
+{
+    struct watch **at = &upstream->corked;
+    while (*at != NULL && *at != watch)
+        at = &(*at)->next_corked;
+    if (*at != NULL)
+        *at = watch->next_corked;
+}
 
 /* The only way into libcurl's engine. */
 static void drive(struct upstream *upstream, curl_socket_t fd, int events)
@@ -18,6 +63,7 @@ static void drive(struct upstream *upstream, curl_socket_t fd, int events)
     assert(!upstream->is_library_running);
     upstream->is_library_running = true;
     (void)curl_multi_socket_action(upstream->multi, fd, events, &running_count);
+    uncork_all(upstream);
     upstream->is_library_running = false;
     upstream_collect(upstream);
 }
@@ -25,6 +71,12 @@ static void drive(struct upstream *upstream, curl_socket_t fd, int events)
 static void on_socket_cb(evutil_socket_t fd, short what, void *context)
 {
     struct watch *watch = context;
+    if (watch->is_idle) {
+        /* A close, or bytes that nobody asked for: found when the connection is next looked at, and no news until then. */
+        watch->is_reading = false;
+        (void)event_del(&watch->reading);
+        return;
+    }
     drive(watch->upstream, fd, (what & EV_READ) != 0 ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
 }
 
@@ -56,6 +108,8 @@ static struct watch *watch_get(struct upstream *upstream, curl_socket_t fd)
     if (watch == NULL)
         return NULL;
     upstream->free_watches = watch->next;
+    watch->fd = fd;
+    watch->is_own = watch->is_idle = false;
     (void)event_assign(&watch->reading, upstream->base, fd, EV_READ | EV_PERSIST, on_socket_cb, watch);
     (void)event_assign(&watch->writing, upstream->base, fd, EV_WRITE | EV_PERSIST, on_socket_cb, watch);
     return watch;
@@ -68,24 +122,74 @@ static void watch_put(struct watch *watch)
     watch->upstream->free_watches = watch;
 }
 
+static bool make_own_room(struct upstream *upstream, size_t count)
+{
+    if (count <= upstream->own_watch_room)
+        return true;
+    struct watch **watches = realloc(upstream->own_watches, 2 * count * sizeof(struct watch *));
+    if (watches == NULL)
+        return false;
+    for (size_t i = upstream->own_watch_room; i < 2 * count; i++)
+        watches[i] = NULL;
+    upstream->own_watches = watches;
+    upstream->own_watch_room = 2 * count;
+    return true;
+}
+
+/* Without memory the socket is watched like any other, from one word of libcurl to the next. */
+void upstream_socket_opened(struct upstream *upstream, curl_socket_t fd)
+{
+    if (fd < 0 || !make_own_room(upstream, (size_t)fd + 1))
+        return;
+    assert(upstream->own_watches[fd] == NULL);
+    struct watch *watch = watch_get(upstream, fd);
+    if (watch == NULL)
+        return;
+    watch->is_own = watch->is_idle = true;
+    upstream->own_watches[fd] = watch;
+}
+
+void upstream_socket_closing(struct upstream *upstream, curl_socket_t fd)
+{
+    struct watch *watch = own_watch(upstream, fd);
+    if (watch == NULL)
+        return;
+    upstream->own_watches[fd] = NULL;
+    corked_remove(upstream, watch);
+    watch_put(watch);
+}
+
+static void socket_dropped(struct upstream *upstream, curl_socket_t fd, struct watch *watch)
+{
+    (void)curl_multi_assign(upstream->multi, fd, NULL);
+    if (watch == NULL)
+        return;
+    watch->is_idle = true;
+    if (watch->is_own)
+        watch_set(watch, watch->is_reading, false);
+    else
+        watch_put(watch); /* at once, not later: the number may belong to another socket in a moment */
+}
+
 static int socket_changed_cb(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
 {
     struct upstream *upstream = context;
     struct watch *watch = socket_context;
     (void)easy;
     if (what == CURL_POLL_REMOVE) {
-        /* At once, not later: the number may belong to another socket in a moment. */
-        if (watch != NULL)
-            watch_put(watch);
-        (void)curl_multi_assign(upstream->multi, fd, NULL);
+        socket_dropped(upstream, fd, watch);
         return 0;
     }
     if (watch == NULL) {
-        watch = watch_get(upstream, fd);
+        watch = own_watch(upstream, fd);
+        if (watch == NULL)
+            watch = watch_get(upstream, fd);
         (void)curl_multi_assign(upstream->multi, fd, watch);
     }
-    if (watch != NULL)
+    if (watch != NULL) {
+        watch->is_idle = false;
         watch_set(watch, (what & CURL_POLL_IN) != 0, (what & CURL_POLL_OUT) != 0);
+    }
     return 0;
 }
 
@@ -106,8 +210,9 @@ static int timer_changed_cb(CURLM *multi, long timeout_ms, void *context)
 
 static bool watches_new(struct upstream *upstream)
 {
-    /* A transfer has one socket, and two while it tries IPv6 and IPv4 side by side (RFC 8305). */
-    size_t count = (size_t)upstream->connections_max * 2 + 2;
+    /* A transfer has one socket, and two while it tries IPv6 and IPv4 side by side (RFC 8305); as many connections
+     * may be idle. */
+    size_t count = (size_t)upstream->connections_max * 3 + 2;
     upstream->watches = calloc(count, sizeof *upstream->watches);
     if (upstream->watches == NULL)
         return false;
@@ -142,6 +247,8 @@ void upstream_loop_deinit(struct upstream *upstream)
         (void)curl_multi_cleanup(upstream->multi);
     upstream->multi = NULL;
     (void)event_del(&upstream->timer);
+    free(upstream->own_watches);
     free(upstream->watches);
+    upstream->own_watches = NULL;
     upstream->watches = NULL;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "clock.h"
 #include "failpoint.h"
 #include "metrics.h"
@@ -21,6 +22,9 @@
 static const char *const removers[] = { "Accept", "Content-Type", "User-Agent", "Expect",
                                         "Proxy-Connection" };
 enum { REMOVER_COUNT = sizeof removers / sizeof removers[0] };
+
+/* Up to here head and body leave as one segment, which wakes the target once.  Far below what any socket takes at once. */
+enum { CORK_BODY_BYTES_MAX = 8192 };
 
 /* Framing is ours towards the target, whatever came (RFC 9112, 6). */
 static bool is_field_ours(struct slice name)
@@ -35,16 +39,26 @@ static bool is_field_ours(struct slice name)
 
 /* ---- the guard and the body ---- */
 
-/* True: libcurl's choice of a used connection stands.  libcurl 7.88 looks for a closed one only: an answer that nobody
- * asked for would be taken for the answer to this request.  And a close that came since libcurl looked is seen here. */
-static bool connection_is_good(const struct transfer *transfer, uint64_t now_ns)
+/* The used connection that libcurl chose, when it can be trusted; else NULL.  libcurl 7.88 looks for a closed one only:
+ * an answer that nobody asked for would be taken for the answer to this request.  And a close that came since libcurl
+ * looked is seen here. */
+static const struct idle_entry *trusted_connection(const struct transfer *transfer, uint64_t now_ns)
 {
     char byte;
-    if (transfer->is_connection_new)
-        return true;
     const struct idle_entry *entry =
         idle_table_fresh(&transfer->upstream->connections, transfer->local_port, now_ns);
-    return entry != NULL && recv(entry->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    bool is_quiet =
+        entry != NULL && recv(entry->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    return is_quiet ? entry : NULL;
+}
+
+static bool is_small_and_plain(const struct transfer *transfer)
+{
+    const struct flight *flight = transfer->flight;
+    const struct settings *settings = transfer->upstream->settings;
+    bool has_proxy = settings->target_proxy != NULL && settings->target_proxy[0] != '\0';
+    return flight->body_bytes > 0 && flight->body_bytes <= CORK_BODY_BYTES_MAX &&
+           !settings->target.is_https && !has_proxy;
 }
 
 /* Marks the only moment after which bytes can leave. */
@@ -52,11 +66,15 @@ static int first_send(struct transfer *transfer)
 {
     struct flight *flight = transfer->flight;
     uint64_t now_ns = clock_monotonic_ns();
-    transfer->is_connection_stale = !connection_is_good(transfer, now_ns);
+    const struct idle_entry *entry =
+        transfer->is_connection_new ? NULL : trusted_connection(transfer, now_ns);
+    transfer->is_connection_stale = !transfer->is_connection_new && entry == NULL;
     if (flight->is_stopped || transfer->is_connection_stale) {
         flight->attempt.is_first_refused = true;
         return CURL_PREREQFUNC_ABORT;
     }
+    if (entry != NULL && is_small_and_plain(transfer))
+        upstream_socket_cork(transfer->upstream, entry->fd);
     flight->sent_ns = now_ns;
     metrics_add(COUNTER_TARGET_ATTEMPTS, 1);
     if (transfer->is_connection_new)
@@ -111,7 +129,16 @@ static curl_socket_t open_socket_cb(void *context, curlsocktype purpose, struct 
     struct name *name = &transfer->upstream->name;
     if (transfer->name_generation == name->generation)
         name->is_loaded = true; /* it got past the look-up: the cache has these addresses */
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    curl_socket_t fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    upstream_socket_opened(transfer->upstream, fd);
+    return fd;
+}
+
+/* May come long after the transfer that opened it. */
+static int close_socket_cb(void *context, curl_socket_t fd)
+{
+    upstream_socket_closing(context, fd);
+    return close(fd);
 }
 
 /* ---- options that never change ---- */
@@ -163,6 +190,8 @@ static void set_callbacks(struct transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket_cb);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket_cb);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->upstream);
     curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_cb);
     curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, transfer_on_header);

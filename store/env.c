@@ -153,6 +153,19 @@ static int pad_file(MDB_env *mdb)
     return file.st_size >= needed || ftruncate(fd, needed) == 0 ? 0 : errno;
 }
 
+static int note_file(struct env *env)
+{
+    struct stat file;
+    int fd, error = mdb_env_get_fd(env->mdb, &fd);
+    if (error == 0 && fstat(fd, &file) != 0)
+        error = errno;
+    if (error == 0) {
+        env->device = file.st_dev;
+        env->inode = file.st_ino;
+    }
+    return error;
+}
+
 static int open_file(struct env *env, const char *path)
 {
     assert(env->mdb == NULL);
@@ -167,6 +180,8 @@ static int open_file(struct env *env, const char *path)
     if (error == 0)
         error = pad_file(env->mdb);
     if (error == 0)
+        error = note_file(env);
+    if (error == 0)
         error = mdb_reader_check(env->mdb, &dead_count);
     if (error == 0)
         error = open_table(env->mdb, &env->table);
@@ -179,13 +194,22 @@ static int open_file(struct env *env, const char *path)
     return error;
 }
 
+bool env_is_in_place(const struct env *env)
+{
+    char path[PATH_MAX];
+    struct stat file;
+    return path_in(env, "ledger.mdb", path) && stat(path, &file) == 0 && file.st_dev == env->device &&
+           file.st_ino == env->inode;
+}
+
+/* The library would make a new file where none is, and with it forget everything. */
 bool env_reopen(struct env *env)
 {
     char path[PATH_MAX];
     if (env->mdb != NULL)
         mdb_env_close(env->mdb);
     env->mdb = NULL;
-    return path_in(env, "ledger.mdb", path) && open_file(env, path) == 0;
+    return env_is_in_place(env) && path_in(env, "ledger.mdb", path) && open_file(env, path) == 0;
 }
 
 /* ---- making ----------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #define SINKONCE_STORE_ENV_H
 
 #include <limits.h>
+#include <sys/types.h>
 #include "format.h"
 #include "rows_lmdb.h"
 
@@ -19,6 +20,8 @@ struct env {
     int lock_fd;  /* owned; -1: none */
     MDB_env *mdb; /* owned; NULL: closed */
     MDB_dbi table;
+    dev_t device; /* of the file that was opened: another one under its name is not ours */
+    ino_t inode;
     uint64_t bytes_max;
     uint64_t reserve_bytes; /* how far ahead blocks are kept */
     uint64_t reserved_to;   /* the file's blocks are there up to here */
@@ -32,8 +35,12 @@ MUST_CHECK enum store_open_status env_init(struct env *env, const struct store_o
                                            bool *ret_is_created, char why[], size_t why_bytes_max);
 void env_deinit(struct env *env); /* also gives the folder back */
 
+/* Is the file that was opened still the one that a restart would find?  One that was removed, or moved away, or lies
+ * below another volume by now, would take every success that it holds with it. */
+bool env_is_in_place(const struct env *env);
+
 /* After a failed commit: the library is closed and opened again, so that what it believes is what the disk says.
- * False: it cannot be opened now; env->mdb is NULL. */
+ * False: it cannot be opened now, or is not in its place; env->mdb is NULL. */
 MUST_CHECK bool env_reopen(struct env *env);
 
 /* Keep blocks ready behind the end of the data, so that a full disk meets claims before settlements.

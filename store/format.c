@@ -4,6 +4,7 @@
 #include "format.h"
 
 #include <assert.h>
+#include <endian.h>
 
 /* ---- writing: the room is ours, so that too little of it is our bug -------------------------------------------- */
 
@@ -12,7 +13,7 @@ struct writer {
     size_t room, used;
 };
 
-static void put_bytes(struct writer *writer, const void *bytes, size_t byte_count)
+static inline void put_bytes(struct writer *writer, const void *bytes, size_t byte_count)
 {
     assert(byte_count <= writer->room - writer->used);
     if (byte_count > 0)
@@ -20,12 +21,10 @@ static void put_bytes(struct writer *writer, const void *bytes, size_t byte_coun
     writer->used += byte_count;
 }
 
-static void put_number(struct writer *writer, uint64_t number, size_t byte_count)
+static inline void put_number(struct writer *writer, uint64_t number, size_t byte_count)
 {
-    uint8_t bytes[8];
-    for (size_t i = 0; i < byte_count; i++)
-        bytes[i] = (uint8_t)(number >> (8 * (byte_count - 1 - i)));
-    put_bytes(writer, bytes, byte_count);
+    uint64_t bytes = htobe64(number);
+    put_bytes(writer, (const uint8_t *)&bytes + (sizeof bytes - byte_count), byte_count);
 }
 
 static void put_u8(struct writer *writer, unsigned number)
@@ -79,7 +78,7 @@ static struct reader reader_of(struct slice bytes)
     return (struct reader){ (const uint8_t *)bytes.at, bytes.byte_count, false };
 }
 
-static const uint8_t *take_bytes(struct reader *reader, size_t byte_count)
+static inline const uint8_t *take_bytes(struct reader *reader, size_t byte_count)
 {
     if (reader->is_bad || byte_count > reader->left) {
         reader->is_bad = true;
@@ -91,13 +90,14 @@ static const uint8_t *take_bytes(struct reader *reader, size_t byte_count)
     return at;
 }
 
-static uint64_t take_number(struct reader *reader, size_t byte_count)
+static inline uint64_t take_number(struct reader *reader, size_t byte_count)
 {
     const uint8_t *at = take_bytes(reader, byte_count);
     uint64_t number = 0;
-    for (size_t i = 0; at != NULL && i < byte_count; i++)
-        number = number << 8 | at[i];
-    return number;
+    if (at == NULL)
+        return 0;
+    memcpy((uint8_t *)&number + (sizeof number - byte_count), at, byte_count);
+    return be64toh(number);
 }
 
 static unsigned take_u8(struct reader *reader)
@@ -387,20 +387,26 @@ bool open_row_read(struct slice value, int64_t first, struct open_row *ret_row, 
     return is_read(&reader);
 }
 
+/* A block is read and written for each record that is applied: without the reader and the writer, in one loop. */
 void marks_write(const record_mark marks[MARK_BLOCK_OFFSETS], struct value *ret_value)
 {
-    struct writer writer = writer_of(ret_value);
-    for (size_t i = 0; i < MARK_BLOCK_OFFSETS; i++)
-        put_u32(&writer, marks[i]);
-    ret_value->byte_count = writer.used;
+    ret_value->byte_count = MARK_BLOCK_OFFSETS * sizeof marks[0];
+    for (size_t i = 0; i < MARK_BLOCK_OFFSETS; i++) {
+        uint32_t number = htobe32(marks[i]);
+        memcpy(&ret_value->bytes[i * sizeof number], &number, sizeof number);
+    }
 }
 
 bool marks_read(struct slice value, record_mark ret_marks[MARK_BLOCK_OFFSETS])
 {
-    struct reader reader = reader_of(value);
-    for (size_t i = 0; i < MARK_BLOCK_OFFSETS; i++)
-        ret_marks[i] = take_u32(&reader);
-    return is_read(&reader);
+    if (value.byte_count != MARK_BLOCK_OFFSETS * sizeof ret_marks[0])
+        return false;
+    for (size_t i = 0; i < MARK_BLOCK_OFFSETS; i++) {
+        uint32_t number;
+        memcpy(&number, &value.at[i * sizeof number], sizeof number);
+        ret_marks[i] = be32toh(number);
+    }
+    return true;
 }
 
 void sample_write(int64_t offset, record_mark mark, struct value *ret_value)

@@ -11,6 +11,7 @@
 #include "opens.h"
 #include "partitions.h"
 #include "replays.h"
+#include "replies.h"
 #include "settle.h"
 #include "waiters.h"
 
@@ -116,7 +117,15 @@ void machine_begin(struct machine *machine, struct rows *rows, struct machine_ti
     machine->rows = rows;
     machine->now = now;
     machine->mode = mode;
+    machine->is_room_short = false;
     replays_expire(machine);
+}
+
+void machine_room(struct machine *machine, bool is_short)
+{
+    machine->is_room_short = is_short;
+    if (is_short)
+        replies_evict(machine);
 }
 
 /* Memory that is newer than its rows comes only together with changed rows: a batch that changed none stays without

@@ -72,6 +72,8 @@ void machine_forget(struct machine *machine);
 
 void machine_begin(struct machine *machine, struct rows *rows, struct machine_time now,
                    enum machine_mode mode);
+/* Inside a batch: while room is short, old answers go, so that records need not be refused for them. */
+void machine_room(struct machine *machine, bool is_short);
 void machine_end(struct machine *machine);
 void machine_keep(struct machine *machine);
 

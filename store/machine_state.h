@@ -97,6 +97,7 @@ struct machine {
 
     struct waiter *first_waiter, *last_waiter; /* owned, in the order of arrival */
     size_t waiter_count, woken_count;
+    bool is_room_short; /* of the batch */
 
     struct machine_figures figures, kept_figures; /* kept: those of the last commit */
 };

@@ -33,11 +33,11 @@ static void evict_reply(struct machine *machine, uint64_t sequence, uint32_t pid
         rows_delete(machine->rows, key_slice(&key));
 }
 
-static void evict(struct machine *machine)
+void replies_evict(struct machine *machine)
 {
     struct counters_row *counters = &machine->counters;
-    for (size_t i = 0;
-         i < EVICT_MAX && counters->ring_next - counters->ring_first > machine->settings.replies; i++) {
+    uint64_t kept_max = machine->is_room_short ? 0 : machine->settings.replies;
+    for (size_t i = 0; i < EVICT_MAX && counters->ring_next - counters->ring_first > kept_max; i++) {
         struct key key = key_number(TABLE_RING, counters->ring_first);
         struct slice value;
         uint32_t pid;
@@ -48,6 +48,7 @@ static void evict(struct machine *machine)
             rows_delete(machine->rows, key_slice(&key));
         }
         counters->ring_first++;
+        machine->is_counters_dirty = true;
     }
 }
 
@@ -65,7 +66,7 @@ void replies_keep(struct machine *machine, const struct partition *partition, in
     ring_write(partition->row.pid, offset, &value);
     rows_put(machine->rows, key_slice(&key), value_slice(&value));
     machine->is_counters_dirty = true;
-    evict(machine);
+    replies_evict(machine);
 }
 
 void replies_give(struct machine *machine, const struct partition *partition, int64_t offset,

@@ -141,12 +141,14 @@ void rows_delete(struct rows *rows, struct slice key)
         is_done(rows, mdb_del(rows->txn, rows->table, &key_val, NULL));
 }
 
+void rows_fail(struct rows *rows, int error)
+{
+    is_done(rows, error);
+}
+
 void rows_spoil(struct rows *rows)
 {
-    if (rows->status != ROWS_OK)
-        return;
-    rows->status = ROWS_FAILED;
-    rows->error = MDB_CORRUPTED;
+    rows_fail(rows, MDB_CORRUPTED);
 }
 
 enum rows_status rows_status(const struct rows *rows)

@@ -24,6 +24,8 @@ MUST_CHECK enum rows_status rows_begin(struct rows *ret_rows, MDB_env *env, MDB_
 /* Ends the transaction either way.  Not ROWS_OK: what is on the disk is known only after it has been read back. */
 MUST_CHECK enum rows_status rows_commit(struct rows *rows);
 void rows_abort(struct rows *rows);
+/* From now on the transaction cannot be committed, for this number's reason. */
+void rows_fail(struct rows *rows, int error);
 /* Bytes of the file that hold something, as this transaction sees it. */
 uint64_t rows_used_bytes(struct rows *rows);
 /* What a number of the library means to a transaction. */

@@ -49,10 +49,10 @@ def peak_bytes(pids):
     return total
 
 
-def load(url, topic, distinct, seconds, connections=CONNECTIONS):
-    """One run of wrk: a dictionary of load.lua's last line."""
+def load(url, topic, distinct, seconds, connections=CONNECTIONS, script="load.lua"):
+    """One run of wrk: a dictionary of the script's last line."""
     command = ["wrk", "-t2", "-c%d" % connections, "-d%ds" % seconds, "--timeout", "10s", "-s",
-               os.path.join(HERE, "load.lua"), url, "--", topic, str(distinct)]
+               os.path.join(HERE, script), url, "--", topic, str(distinct)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30)
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines or not lines[-1].startswith("{"):
@@ -78,6 +78,7 @@ class Candidate:
     def __init__(self, name, port, process, has_workers=False, distinct=0, proxy=None):
         self.name, self.url, self.process = name, "http://127.0.0.1:%d/" % port, process
         self.has_workers, self.distinct, self.proxy = has_workers, distinct, proxy
+        self.script, self.connections = "load.lua", CONNECTIONS
         self.runs = []
         sinkonce.wait_for(lambda: is_open(port), name, logs=[process.log])
 
@@ -86,7 +87,7 @@ class Candidate:
 
     def run(self, topic, seconds):
         before = cpu_seconds(self.pids())
-        figures = load(self.url, topic, self.distinct, seconds)
+        figures = load(self.url, topic, self.distinct, seconds, self.connections, self.script)
         figures["cpu"] = cpu_seconds(self.pids()) - before
         return figures
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures sinkonce against nginx and HAProxy in one run, on loopback; about three minutes.
+# Measures sinkonce against nginx and HAProxy in one run, on loopback; about five minutes.
 #   tests/bench/run.sh                 installs what is missing, builds Release, measures, prints the table
 #   tests/bench/run.sh --rounds N      fewer or more than five rounds
 # Bars are printed with "pass" or "miss"; the exit code says only whether it could be measured.
@@ -16,4 +16,5 @@ ninja -C build/Release sinkonce target ledger_fill >build/Release.build.log 2>&1
 export SINKONCE_BIN=$PWD/build/Release/proxy/sinkonce
 export TARGET_BIN=$PWD/build/Release/tests/support/target
 export LEDGER_FILL_BIN=$PWD/build/Release/tests/bench/ledger_fill
-exec python3 -B tests/bench/bench.py "$@"
+python3 -B tests/bench/bench.py "$@"
+exec python3 -B tests/bench/batch.py "$@"

@@ -141,6 +141,28 @@ static void check_end(const char *bytes, size_t byte_count, enum json_status sta
     json_decref(theirs);
 }
 
+/* A search that has seen other texts before finds what a scan finds.  The last of the wants is the whole value, which
+ * no search looks for. */
+static void check_search(const struct json_want wants[], const char *bytes, size_t byte_count,
+                         enum json_status status, size_t end)
+{
+    static struct json_want found[WANT_COUNT - 1];
+    static struct json_search search;
+    size_t search_end;
+    if (search.wants == NULL) {
+        memcpy(found, templates, sizeof found);
+        json_search_init(&search, found, WANT_COUNT - 1);
+    }
+    enum json_status search_status = json_search_next(&search, bytes, byte_count, &search_end);
+    assert(search_status == status && search_end == end);
+    for (size_t i = 0; status == JSON_DONE && i < WANT_COUNT - 1; i++) {
+        assert(found[i].kind == wants[i].kind && found[i].is_ambiguous == wants[i].is_ambiguous);
+        assert(found[i].text.at == wants[i].text.at && found[i].text.byte_count == wants[i].text.byte_count);
+        assert(found[i].member.at == wants[i].member.at &&
+               found[i].member.byte_count == wants[i].member.byte_count);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t input_bytes)
 {
     const char *bytes = (const char *)input;
@@ -150,6 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t input_bytes)
     memcpy(wants, templates, sizeof wants);
     enum json_status status = json_scan(bytes, input_bytes, wants, WANT_COUNT, &end);
     assert(end <= input_bytes);
+    check_search(wants, bytes, input_bytes, status, end);
     if (input_bytes > 0 && memchr(bytes, '\0', input_bytes) != NULL)
         return 0;
     bool is_ours = status == JSON_DONE && json_is_blank(bytes, input_bytes, end);

@@ -93,6 +93,23 @@ static void test_only_ids_that_came_true_on_their_channel_are_taken(void **state
     acks_free(acks); /* with one entry open */
 }
 
+/* More channels than buckets: some share one with the entry. */
+static void test_an_id_of_any_other_channel_is_another_batch(void **state)
+{
+    struct acks *acks = acks_new_here();
+    (void)state;
+    open_well(acks, channel, 7, 70, 1);
+    for (int i = 0; i < 1000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "other-%d", i);
+        expect_claims(
+            acks_take_done(acks, slice_of_text(name), (const int64_t[]){ 7 }, (const bool[]){ true }, 1),
+            NULL, 0);
+    }
+    assert_int_equal(acks_open_count(acks), 1);
+    acks_free(acks);
+}
+
 static void test_entries_expire_in_their_order_and_not_before(void **state)
 {
     struct acks *acks = acks_new_here();
@@ -347,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_entry_has_all_that_a_settlement_needs),
         cmocka_unit_test(test_only_ids_that_came_true_on_their_channel_are_taken),
+        cmocka_unit_test(test_an_id_of_any_other_channel_is_another_batch),
         cmocka_unit_test(test_entries_expire_in_their_order_and_not_before),
         cmocka_unit_test(test_an_entry_in_the_middle_leaves_its_neighbours_in_place),
         cmocka_unit_test(test_a_full_registry_keeps_nothing_more),

@@ -46,7 +46,9 @@ static void expect_answer(struct batch *batch, const char *body, const char *exp
     free(text);
 }
 
-#define ITEMS(items)   "{\"took\":3,\"errors\":false,\"items\":[" items "]}"
+#define ITEMS(items) "{\"took\":3,\"errors\":false,\"items\":[" items "]}"
+#define TWO_ITEMS(status)                                                                                    \
+    "\"items\":[{\"index\":{\"status\":" status "}},{\"index\":{\"status\":" status "}}]"
 #define SHARDS         "\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1"
 #define CONFLICT       "\"error\":{\"type\":\"version_conflict_engine_exception\",\"reason\":\"r\"},\"status\":409"
 #define OTHER_CONFLICT "\"error\":{\"type\":\"illegal_state_exception\",\"reason\":\"r\"},\"status\":409"
@@ -239,6 +241,7 @@ static const char *const damaged[] = {
     ITEMS("{\"index\":{\"status\":201}},{\"index\":{\"status\":201}},"),
     ITEMS("{\"index\":{\"_id\":\"b\",\"status\":201}},{\"index\":{\"_id\":\"a\",\"status\":429}}"),
     ITEMS("{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}") "x",
+    "{" TWO_ITEMS("201") "," TWO_ITEMS("429") "}",
     "{\"items\":[],\"items\":[{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}]}",
     "{\"items\":[{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}],\"items\":[]}",
     "{\"took\":01,\"items\":[{\"index\":{\"status\":201}},{\"index\":{\"status\":201}}]}",

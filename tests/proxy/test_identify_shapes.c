@@ -211,7 +211,7 @@ static void test_file(void **state)
 #define BAD  "{\"__topic\":\"t\",\"__partition\":0,\"__offset\":-1}"
 #define ENTRY(o)                                                                                             \
     "{\"entryId\":\"" #o "\",\"metadata\":{\"__topic\":\"t\",\"__partition\":\"0\",\"__offset\":\"" #o "\"}" \
-                                                                                                       "}"
+    "}"
 
 static const struct row {
     const char *name;
@@ -452,6 +452,11 @@ static const struct row {
       BULK,
       "{\"index\":{\"_id\":\"t+0+1\"}}\n{}",
       "none" },
+    { "a last action without its line end spoils all",
+      { 0 },
+      BULK,
+      "{\"delete\":{\"_id\":\"t+0+1\"}}\n{\"delete\":{}}",
+      "none" },
     { "a source over two lines spoils all", { 0 }, BULK, "{\"index\":{\"_id\":\"t+0+1\"}}\n{\n}\n", "none" },
     { "a source that is an array spoils all", { 0 }, BULK, "{\"index\":{\"_id\":\"t+0+1\"}}\n[]\n", "none" },
     { "an action that is no object spoils all", { 0 }, BULK, "{\"index\":1}\n{}\n", "none" },
@@ -461,6 +466,11 @@ static const struct row {
       "\n{\"index\":{\"_id\":\"t+0+1\"}}\r\n{}\r\n\n{\"delete\":{\"_id\":\"t+0+2\"}}\n \n",
       "bulk bulk-id: t/0/1 t/0/2" },
     { "an id is split from the right", { 0 }, BULK, "{\"delete\":{\"_id\":\"t+0+1+2\"}}\n", "none" },
+    { "an id that could be no topic says nothing",
+      { 0 },
+      BULK,
+      "{\"index\":{\"_id\":\"a b+0+2\"}}\n" R(1) "\n",
+      "bulk insert-field: t/0/1" },
     { "an id of another form is none",
       { 0 },
       BULK,
@@ -586,6 +596,7 @@ static void test_row(void **state)
     struct answer answer;
     ask(&row->wish, request_of_texts(row->head, row->body), &answer);
     assert_string_equal(answer.text, row->expected);
+    assert_false(answer.is_too_many);
 }
 
 /* ---- ranges -------------------------------------------------------------------------------------------------- */
@@ -735,6 +746,35 @@ static void test_a_bulk_answer_that_is_filtered_cannot_be_put_together_again(voi
     assert_false(answer.is_signed);
 }
 
+/* A request whose body is packed once, while FIELDS say how. */
+static struct request *packed_request(const char *fields, const char *body)
+{
+    char head[300];
+    struct slice part = slice_of_text(body);
+    snprintf(head, sizeof head, POST "%s", fields);
+    struct request *request = request_of_texts(head, "");
+    free(request->body);
+    assert_int_equal(coding_pack(CODING_GZIP, &part, 1, &request->body, &request->body_bytes), CODING_OK);
+    return request;
+}
+
+static void test_a_body_is_opened_once_to_a_limit(void **state)
+{
+    static const struct wish all, small = { .body_bytes_max = 20 };
+    struct answer answer;
+    (void)state;
+    ask(&all, packed_request("Content-Encoding: GZip\r\n", "[" R(1) "," R(2) "]"), &answer);
+    assert_string_equal(answer.text, "json-array insert-field: t/0/1 t/0/2");
+    ask(&all, packed_request("Content-Encoding: identity\r\nContent-Encoding: gzip\r\n", R(1)), &answer);
+    assert_string_equal(answer.text, "single insert-field: t/0/1");
+    ask(&all, packed_request("Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n", R(1)), &answer);
+    assert_string_equal(answer.text, "none");
+    ask(&all, packed_request("Content-Encoding: gzip, gzip\r\n", R(1)), &answer);
+    assert_string_equal(answer.text, "none");
+    ask(&small, packed_request("Content-Encoding: gzip\r\n", R(1)), &answer);
+    assert_string_equal(answer.text, "none");
+}
+
 static record_mark mark_of(const char *head, const char *body, size_t record)
 {
     static const struct wish wish;
@@ -765,8 +805,8 @@ static void test_a_record_has_the_same_mark_in_every_shape(void **state)
                 0));
 }
 
-/* COUNT records, TOPIC_COUNT topics, every second record twice. */
-static char *many_of(size_t count, size_t topic_count)
+/* COUNT elements in TOPIC_COUNT topics, each second one a repeat; all of the same offset when IS_ONE_OFFSET. */
+static char *many_of(size_t count, size_t topic_count, bool is_one_offset)
 {
     size_t room = count * 64 + 3, at = 0;
     char *body = malloc(room);
@@ -775,7 +815,7 @@ static char *many_of(size_t count, size_t topic_count)
     for (size_t i = 0; i < count; i++)
         at += (size_t)snprintf(body + at, room - at,
                                "%s{\"__topic\":\"t%zu\",\"__partition\":1,\"__offset\":%zu}",
-                               i > 0 ? "," : "", (i / 2) % topic_count, i / 2);
+                               i > 0 ? "," : "", (i / 2) % topic_count, is_one_offset ? 7 : i / 2);
     strcpy(body + at, "]");
     return body;
 }
@@ -784,11 +824,11 @@ static char *many_of(size_t count, size_t topic_count)
 static void test_100000_elements_are_told_apart_by_tables(void **state)
 {
     static const struct wish wish;
-    static const size_t topic_counts[] = { 1, 7, 50000 };
+    static const size_t topic_counts[] = { 1, 7, 50000, 50000 };
     (void)state;
     for (size_t i = 0; i < sizeof topic_counts / sizeof topic_counts[0]; i++) {
         struct bench bench;
-        char *body = many_of(100000, topic_counts[i]);
+        char *body = many_of(100000, topic_counts[i], i == 3);
         char *text;
         assert_true(asprintf(&text, POST "Host: t\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body) > 0);
         struct request *request = calloc(1, sizeof *request);
@@ -805,7 +845,7 @@ static void test_100000_elements_are_told_apart_by_tables(void **state)
             assert_int_equal(bench.identified.sites[site].record, site / 2);
             assert_int_equal(bench.identified.sites[site].is_repeat, site % 2);
         }
-        assert_int_equal(bench.identified.records[49999].key.offset, 49999);
+        assert_int_equal(bench.identified.records[49999].key.offset, i == 3 ? 7 : 49999);
         bench_release(&bench);
         request_release(request);
     }
@@ -822,6 +862,7 @@ int main(void)
         cmocka_unit_test(test_actions_say_what_an_answer_repeats),
         cmocka_unit_test(test_a_signed_request_is_uncuttable),
         cmocka_unit_test(test_a_bulk_answer_that_is_filtered_cannot_be_put_together_again),
+        cmocka_unit_test(test_a_body_is_opened_once_to_a_limit),
         cmocka_unit_test(test_a_record_has_the_same_mark_in_every_shape),
         cmocka_unit_test(test_100000_elements_are_told_apart_by_tables),
     };

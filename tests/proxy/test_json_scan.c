@@ -305,7 +305,7 @@ static void test_want_row(void **state)
     look_deinit(&look);
 }
 
-static void test_forty_wants_are_found_at_once(void **state)
+static void test_as_many_wants_as_there_may_be_are_found_at_once(void **state)
 {
     struct look looks[JSON_WANTS_MAX];
     char json[2000] = "{", pointer[20];
@@ -427,6 +427,52 @@ static void test_J_08_random_texts_are_judged_as_by_jansson(void **state)
     assert_true(valid_count > 1000);
 }
 
+/* ---- searches ------------------------------------------------------------------------------------------------ */
+
+static void assert_same_want(const struct json_want *found, const struct json_want *expected)
+{
+    assert_int_equal(found->kind, expected->kind);
+    assert_int_equal(found->is_ambiguous, expected->is_ambiguous);
+    assert_ptr_equal(found->text.at, expected->text.at);
+    assert_int_equal(found->text.byte_count, expected->text.byte_count);
+    assert_ptr_equal(found->member.at, expected->member.at);
+    assert_int_equal(found->member.byte_count, expected->member.byte_count);
+}
+
+static void test_a_search_finds_in_text_after_text_what_a_scan_finds(void **state)
+{
+    static const char *const texts[] = { "{\"a\":1,\"b\":{\"a\":[2],\"a\":3}}",
+                                         "{}",
+                                         "[{\"a\":1}]",
+                                         "{\"b\":{\"a\":4}}",
+                                         "{\"a\":1,\"a\"",
+                                         "{\"a\":5}",
+                                         "17" };
+    struct look looks[2];
+    struct json_want found[2];
+    struct json_search search;
+    size_t end, search_end;
+    (void)state;
+    look_init(&looks[0], "/a");
+    look_init(&looks[1], "/b/a");
+    for (size_t i = 0; i < 2; i++) {
+        looks[i].want.tokens = looks[i].tokens;
+        found[i] = looks[i].want;
+    }
+    json_search_init(&search, found, 2);
+    for (size_t i = 0; i < 49; i++) {
+        const char *text = texts[(i + i / 7) % 7];
+        struct json_want expected[2] = { looks[0].want, looks[1].want };
+        enum json_status status = json_scan(text, strlen(text), expected, 2, &end);
+        assert_int_equal(json_search_next(&search, text, strlen(text), &search_end), status);
+        assert_int_equal(search_end, end);
+        for (size_t want = 0; status == JSON_DONE && want < 2; want++)
+            assert_same_want(&found[want], &expected[want]);
+    }
+    look_deinit(&looks[0]);
+    look_deinit(&looks[1]);
+}
+
 /* ---- strings and numbers ------------------------------------------------------------------------------------- */
 
 static void test_a_string_is_unescaped(void **state)
@@ -509,10 +555,11 @@ int main(void)
         cmocka_unit_test(test_the_answer_does_not_depend_on_alignment),
         cmocka_unit_test(test_no_bytes_may_be_a_null_pointer),
         cmocka_unit_test(test_J_05_512_levels_are_read_and_513_are_not),
-        cmocka_unit_test(test_forty_wants_are_found_at_once),
+        cmocka_unit_test(test_as_many_wants_as_there_may_be_are_found_at_once),
         cmocka_unit_test(test_J_01_each_of_two_names_is_counted_for_itself),
         cmocka_unit_test(test_results_of_an_earlier_scan_are_forgotten),
         cmocka_unit_test(test_J_08_random_texts_are_judged_as_by_jansson),
+        cmocka_unit_test(test_a_search_finds_in_text_after_text_what_a_scan_finds),
         cmocka_unit_test(test_a_string_is_unescaped),
         cmocka_unit_test(test_a_string_that_does_not_fit_is_refused),
         cmocka_unit_test(test_J_04_a_string_with_NUL_is_not_extracted),

@@ -7,8 +7,8 @@ import os
 import re
 
 import harness
-from harness import Answer, Wire, checker, key, post_bytes, sinkonce, wait_for  # noqa: F401
-from batch_target import BatchTarget, Reply, opened, packed  # noqa: F401
+from harness import Answer, Wire, checker, chunked, key, post_bytes, sinkonce, wait_for  # noqa: F401
+from batch_target import BatchTarget, Reply, opened, packed, values_of  # noqa: F401
 
 WIRE = os.path.join(os.path.dirname(harness.HERE), "wire")
 ENVELOPE = {"SHAPE": "envelope", "ENVELOPE": "/rows"}
@@ -74,6 +74,11 @@ SHAPES = [
     ("json_array", array, "/in", {}), ("ndjson", lines, "/in", {}), ("concat", concat, "/in", {}),
     ("separated", separated, "/in", SEPARATED), ("envelope", envelope, "/in", ENVELOPE), ("bulk", bulk, "/_bulk", {}),
 ]
+
+
+def values(body):
+    """JSON values one after the other."""
+    return [value for _, _, value in values_of(body.decode("latin-1"), 0)]
 
 
 def stored(name):

@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CONTROLS = [
     ("N-01", "DEDUP", "scenario_a_duplicate_is_dropped", "test_C6_Z_11"),
     ("N-02", "PREREQ_GUARD", "scenario_target_answers_decide", "test_C_03"),
+    ("N-05", "INTENT_COMMIT", "scenario_the_disk_is_waited_for", "test_P4_F_03"),
     ("N-06", "HEAD_COMPLETE", "scenario_target_answers_decide", "test_A3_C_10"),
     ("N-08", "DUPLICATE_LENGTH", "scenario_malformed_requests_are_refused", "what_is_refused"),
     ("N-12", "RECOVERY", "scenario_a_doubt_is_held_until_it_is_resolved", "test_C3_F_04"),

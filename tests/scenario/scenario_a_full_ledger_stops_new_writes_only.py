@@ -156,6 +156,48 @@ class Disk(harness.Scenario):
             wait_for(lambda: self.send(n * 70000, "flight%d" % n).status == 200, "the answer", PATIENCE, [self.proxy.log])
             self.assertEqual(self.target.count(key("flight%d" % n, 0, n * 70000)), 1)
 
+    def test_S2_a_stop_on_a_full_disk_ends_and_leaves_nothing_undecided(self):
+        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", DRAIN_TIMEOUT="2s")
+        self.target.set(delay=600, key="flight", body="y" * 3000)
+        running = [self.later(self.send, n * 70000, "flight%d" % n, timeout=60) for n in range(10)]
+        self.held(10)
+        filler = self.filler()
+        answers = [call.result() for call in running]
+        self.target.clear()
+        self.assertEqual(self.proxy.stop(), 0)
+        os.unlink(filler)
+        self.proxy.start()
+        for n, answer in enumerate(answers):
+            state = self.state(n * 70000, "flight%d" % n)
+            self.assertIn(state, ("applied",) if answer.status == 200 else ("applied", "in_doubt"))
+        self.assertEqual(self.target.stats()["duplicates"], 0)
+
+    def test_S1_a_start_on_a_full_disk_is_refused_or_answers_duplicates(self):
+        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB")
+        self.send(0)
+        self.target.set(cut="answer", end="stall", next=1)
+        running = self.later(self.send, 70000)
+        self.held()
+        self.proxy.kill()
+        running.result()
+        filler = self.filler()
+        self.proxy.start(is_ready=False)
+        wait_for(lambda: not self.proxy.process.is_running() or self.answers(0), "an end or an answer", PATIENCE, [self.proxy.log])
+        if self.proxy.process.is_running():
+            self.assertEqual((self.state(70000), self.send(0).outcome), ("in_doubt", "duplicate"))
+            self.proxy.kill()
+        else:
+            self.assertEqual(self.proxy.process.wait(), 74)
+        os.unlink(filler)
+        self.proxy.start()
+        self.assertEqual((self.state(0), self.state(70000)), ("applied", "in_doubt"))
+
+    def answers(self, offset):
+        try:
+            return self.send(offset).status == 200
+        except OSError:
+            return False
+
 
 if __name__ == "__main__":
     harness.main()

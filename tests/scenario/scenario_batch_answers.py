@@ -74,7 +74,7 @@ class Bulk(BatchScenario):
 
     def test_what_is_made_up_has_the_values_of_its_action(self):
         self.serve()
-        for kind, result, status in (("index", "updated", 200), ("create", "created", 201)):
+        for kind, result, status in (("index", "updated", 200), ("create", "created", 201), ("update", "noop", 200)):
             some = records(1, 2, topic=kind)
             self.post(some, kind)
             answer = self.post(some, kind)
@@ -84,6 +84,23 @@ class Bulk(BatchScenario):
                 {kind: {"_index": kind, "_type": "_doc", "_id": "%s+0+%d" % (kind, n), "_version": 1, "result": result,
                         "_shards": {"total": 1, "successful": 1, "failed": 0}, "_seq_no": 0, "_primary_term": 1,
                         "status": status}} for n in (1, 2)]})
+
+    def test_a_made_up_delete_says_deleted(self):
+        self.serve()
+        body = b'{"delete":{"_index":"o","_id":"orders+0+1","version":7}}\n{"delete":{"_index":"o","_id":"orders+0+2"}}\n'
+        self.deliver(body, "/_bulk")
+        answer = self.deliver(body, "/_bulk")
+        self.assertEqual((answer.outcome, items_of(answer)), ("duplicate", [("delete", "orders+0+%d" % n, 200) for n in (1, 2)]))
+        self.assertEqual([(item["delete"]["result"], item["delete"]["_version"]) for item in answer.json()["items"]],
+                         [("deleted", 7), ("deleted", 1)])
+
+    def test_a_conflict_of_external_versions_says_that_a_newer_one_is_there(self):
+        self.serve()
+        body = b"".join(action(one, _id="k", version=offset, version_type="external") for offset, one in ((1, record(1)), (2, record(2))))
+        self.target.next(Reply(items={"orders/0/1": 409}))
+        self.assertEqual(self.deliver(body, "/_bulk").status, 200)
+        self.assertEqual(self.states(1, 2), ["applied", "applied"])
+        self.assertEqual(self.deliver(body, "/_bulk").outcome, "duplicate")
 
     def test_the_index_may_stand_in_the_url(self):
         self.serve()
@@ -169,6 +186,16 @@ class Bulk(BatchScenario):
         self.target.next(Reply(cut="body", end="rst"))
         self.assert_own(self.post(records(1, 2)), 503, "in-doubt", "in-doubt")
         self.assertEqual(self.states(1, 2), ["in_doubt", "in_doubt"])
+
+
+    def test_an_answer_that_was_kept_for_another_form_is_not_given_to_a_bulk(self):
+        self.serve(DUPLICATE_STATUS="202")
+        self.deliver(record(1))
+        self.assertEqual(self.deliver(record(1)).body, b"ok\n")
+        answer = self.post(records(1))
+        self.assertEqual((answer.status, items_of(answer)), (200, [("index", "orders+0+1", 200)]))
+        self.post(records(2))
+        self.assertEqual((self.deliver(record(2)).body, self.deliver(record(2)).outcome), (b"", "duplicate"))
 
 
 class Dapr(BatchScenario):

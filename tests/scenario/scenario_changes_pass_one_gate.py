@@ -122,6 +122,13 @@ class Test(harness.Scenario):
                 self.assertEqual(wire.final().status, 400)
                 self.assertTrue(wire.is_ended())
 
+    def test_idle_connections_keep_no_probe_out(self):
+        self.with_doubt()
+        idle = [harness.Wire(self.proxy.admin_port) for _ in range(200)]
+        self.assertEqual([self.proxy.admin("GET", "/livez")[0] for _ in range(5)], [200] * 5)
+        for wire in idle:
+            wire.socket.close()
+
     def test_secrets_are_shown_nowhere(self):
         self.with_doubt(ADMIN_TOKEN="t0ken-t0ken-t0ken", AUTHORIZATION="Bearer s3cr3t")
         for path in ("/status", "/config", "/events", "/version", "/metrics"):

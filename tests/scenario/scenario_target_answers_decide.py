@@ -99,6 +99,14 @@ class Test(harness.Scenario):
                 self.assertEqual(self.send(offset).status, 503 if state == "in_doubt" else status)
                 self.assertEqual(self.state(offset), state)
 
+    def test_A7_a_success_that_is_set_to_mean_not_applied_is_not_told_as_success(self):
+        self.serve(APPLIED_STATUS="200", NOT_APPLIED_STATUS="201-499")
+        for offset, status in enumerate((202, 204, 304)):
+            with self.subTest(status=status):
+                self.target.set(status=status, next=1)
+                self.assert_own(self.send(offset), 503, "refused", "redirected")
+                self.assertEqual(self.state(offset), "absent")
+
     @straight_and_killed
     def test_A7_a_refusal_goes_back_as_it_is_and_leaves_the_record_free(self):
         self.serve()

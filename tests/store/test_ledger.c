@@ -1,5 +1,5 @@
 /*
- * test_ledger.c - the ledger's thread when the disk fails or is full: L-01, L-02, L-04, L-05, L-06, L-11.
+ * test_ledger.c - the ledger's thread when the disk fails or is full: L-01, L-02, L-04, L-05, L-06, L-07, L-11.
  *
  * No test waits for a time: it goes on asking until the ledger has helped itself.
  */
@@ -182,6 +182,8 @@ static void test_a_waiting_delivery_is_told_when_the_disk_fails(void **state)
 
 /* ---- no room ---------------------------------------------------------------------------------------------------- */
 
+enum { FAR = 70000 /* a row of its own for each record */ };
+
 static struct stored_reply long_answer(void)
 {
     static char body[3000];
@@ -189,14 +191,14 @@ static struct stored_reply long_answer(void)
     return (struct stored_reply){ 201, slice_of_text("text/plain"), slice_of(body, sizeof body) };
 }
 
-/* Records far apart with long answers, until there is no room; returns how many were applied. */
-static int64_t fill(enum store_status *ret_status)
+/* Records STEP offsets apart, until there is no room; returns how many were applied. */
+static int64_t fill(enum store_status *ret_status, int64_t step, struct stored_reply answer)
 {
     for (int64_t i = 0;; i++) {
-        *ret_status = claim(&b, i * 1000);
+        *ret_status = claim(&b, i * step);
         if (*ret_status != STORE_OK || i == 100000)
             return i;
-        b.settlement.reply = long_answer();
+        b.settlement.reply = answer;
         assert_int_equal(desk_settle(&bed.desk, &b, OUTCOME_APPLIED), STORE_OK);
     }
 }
@@ -206,23 +208,22 @@ static void test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else(void **stat
     enum store_status status;
     static struct order flights[20];
     (void)state;
-    bed.options.ledger_bytes_max = 1024 * 1024;
-    bed.options.replies = 1000000;
+    bed.options.ledger_bytes_max = 256 * 1024;
+    bed.options.window = 1000000000000;
     bed_open();
     for (int64_t i = 0; i < 20; i++) {
         order_init(&flights[i], "orders", 1, i * 70000, 1);
         assert_int_equal(desk_claim(&bed.desk, &flights[i]), STORE_OK);
     }
-    int64_t applied_count = fill(&status);
+    int64_t applied_count = fill(&status, FAR, (struct stored_reply){ 0 });
     assert_int_equal(status, STORE_FULL);
     assert_true(applied_count > 50);
     struct store_figures figures;
     store_figures_get(bed.store, &figures);
     assert_true(figures.is_full);
     assert_true(figures.used_bytes <= figures.max_bytes);
-    assert_int_equal(claim(&a, 1000), STORE_OK);
+    assert_int_equal(claim(&a, FAR), STORE_OK);
     assert_int_equal(a.verdicts[0], VERDICT_APPLIED);
-    assert_int_equal(a.claim.ret_reply.body.byte_count, 3000);
     for (size_t i = 0; i < 20; i++) /* what was claimed can still be settled */
         assert_int_equal(desk_settle(&bed.desk, &flights[i], i % 2 == 0 ? OUTCOME_APPLIED : OUTCOME_UNKNOWN),
                          STORE_OK);
@@ -235,8 +236,8 @@ static void test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else(void **stat
     bed.options.ledger_bytes_max = 16 * 1024 * 1024;
     bed_open();
     for (int64_t i = 0; i < applied_count; i++)
-        assert_int_equal(desk_state(&bed.desk, "orders", 0, i * 1000), RECORD_APPLIED);
-    assert_int_equal(claim(&a, applied_count * 1000), STORE_OK);
+        assert_int_equal(desk_state(&bed.desk, "orders", 0, i * FAR), RECORD_APPLIED);
+    assert_int_equal(claim(&a, applied_count * FAR), STORE_OK);
     assert_int_equal(a.verdicts[0], VERDICT_NEW);
 }
 
@@ -271,6 +272,28 @@ static void write_filler(const char *path)
     close(fd);
 }
 
+static void test_L04_kept_answers_make_room_before_a_claim_is_refused(void **state)
+{
+    static char body[4000];
+    (void)state;
+    memset(body, 'x', sizeof body);
+    bed.options.ledger_bytes_max = 1024 * 1024;
+    bed.options.replies = 1000000;
+    bed_open();
+    for (int64_t i = 0; i < 400; i++) {
+        assert_int_equal(claim(&a, i), STORE_OK);
+        assert_int_equal(a.verdicts[0], VERDICT_NEW);
+        a.settlement.reply = (struct stored_reply){ 201, slice_of_text("t"), slice_of(body, sizeof body) };
+        assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_OK);
+    }
+    assert_int_equal(error_count(), 0);
+    assert_int_equal(claim(&b, 0), STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+    assert_int_equal(b.claim.ret_reply.status, 0);
+    assert_int_equal(claim(&b, 380), STORE_OK); /* the newer ones are kept */
+    assert_int_equal(b.claim.ret_reply.status, 201);
+}
+
 static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void **state)
 {
     char path[160];
@@ -285,7 +308,7 @@ static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void *
     bed_path("filler", path);
     write_filler(path);
     enum store_status status;
-    fill(&status);
+    fill(&status, 1000, long_answer());
     assert_int_equal(status, STORE_FULL);
     assert_int_equal(claim(&b, 1), STORE_OK);
     assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
@@ -295,6 +318,42 @@ static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void *
         usleep(5000);
     assert_int_equal(b.verdicts[0], VERDICT_NEW);
     assert_int_equal(desk_state(&bed.desk, "orders", 0, 2), RECORD_APPLIED);
+}
+
+/* ---- a file that is not there any more -------------------------------------------------------------------------- */
+
+/* Away with the ledger's file while it runs, and perhaps another one in its place. */
+static void loses_its_file(bool is_replaced)
+{
+    char path[160], elsewhere[160];
+    bed_open();
+    apply(1);
+    bed_path("ledger.mdb", path);
+    bed_path("elsewhere", elsewhere);
+    assert_int_equal(rename(path, elsewhere), 0);
+    if (is_replaced)
+        close(open(path, O_RDWR | O_CREAT, 0600));
+    assert_int_equal(claim(&a, 2), STORE_FAILED);
+    for (int i = 0; i < 100; i++) { /* no new ledger, which would know nothing, takes its place */
+        assert_int_equal(claim(&a, 1), STORE_FAILED);
+        usleep(5000);
+    }
+    assert_int_equal(access(path, F_OK) == 0, is_replaced);
+    assert_int_equal(rename(elsewhere, path), 0);
+    assert_int_equal(claim_at_last(&b, 1), VERDICT_APPLIED);
+    assert_int_equal(claim_at_last(&b, 2), VERDICT_NEW);
+}
+
+static void test_L07_nothing_is_promised_on_a_file_that_was_removed(void **state)
+{
+    (void)state;
+    loses_its_file(false);
+}
+
+static void test_L07_nothing_is_promised_on_a_file_that_was_replaced(void **state)
+{
+    (void)state;
+    loses_its_file(true);
 }
 
 static void test_L11_no_reader_lets_the_file_grow(void **state)
@@ -325,7 +384,10 @@ int main(void)
         TEST(test_a_waiting_delivery_is_told_when_the_disk_fails),
         TEST(test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else),
         TEST(test_L04_a_ledger_without_any_room_left_keeps_its_promises),
+        TEST(test_L04_kept_answers_make_room_before_a_claim_is_refused),
         TEST(test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives),
+        TEST(test_L07_nothing_is_promised_on_a_file_that_was_removed),
+        TEST(test_L07_nothing_is_promised_on_a_file_that_was_replaced),
         TEST(test_L11_no_reader_lets_the_file_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

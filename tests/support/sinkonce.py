@@ -12,9 +12,11 @@ wait_for() asks until a condition holds, and raises TimeoutError with the last l
 
 import atexit
 import ctypes
+import fcntl
 import http.client
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -41,11 +43,28 @@ def _end_all():
         process.end()
 
 
+# Below the ports that the kernel gives to connections by itself (ip_local_port_range): a restart finds its port free.
+_PORTS = range(20000, 32000)
+_held_ports = []
+_chooser = random.SystemRandom()  # not the seeds of the tests
+
+
 def free_port():
-    """A port that nobody has now.  The kernel hands such ports out in turn, so that a collision is unlikely."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of 127.0.0.1 that nobody has, and that no other test gets while this process lives."""
+    folder = os.path.join(tempfile.gettempdir(), "sinkonce-test-ports")
+    os.makedirs(folder, exist_ok=True)
+    while True:
+        port = _chooser.choice(_PORTS)
+        lock = os.open(os.path.join(folder, str(port)), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            os.close(lock)
+            continue
+        _held_ports.append(lock)
+        return port
 
 
 def wait_for(condition, what, seconds=20, logs=(), every=0.01):
