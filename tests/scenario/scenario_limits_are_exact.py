@@ -82,6 +82,20 @@ class Test(harness.Scenario):
             self.assertEqual([answer.is_replayed for answer in answers].count(False), 1)
             self.assertEqual(self.applied(offset), 1)
 
+    def test_a_unix_socket_that_somebody_serves_is_left_to_him(self):
+        self.serve()
+        path = os.path.join(os.path.dirname(self.proxy.data_dir), "socket")
+        self.restart(LISTEN="unix:" + path)
+        other = harness.sinkonce.Sinkonce(self.target.url, env={"SINKONCE_LISTEN": "unix:" + path})
+        self.addCleanup(other.close)
+        other.start(is_ready=False)
+        self.assertEqual(other.process.wait(PATIENCE), 69)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.sendall(post_bytes(record("orders", 0, 1)))
+            self.assertIn(b" 200 ", connection.recv(4096))
+        self.assertEqual(self.state(1), "applied")
+
     def test_a_unix_socket_serves_connectors_and_is_taken_over_after_a_kill(self):
         path = os.path.join(self.target._folder.path, "s")
         self.serve(LISTEN="unix:" + path)
