@@ -4,7 +4,7 @@
 import os
 
 import harness
-from harness import Later, Wire, chunked, post_bytes, record, sinkonce
+from harness import PATIENCE, Later, Wire, chunked, post_bytes, record, sinkonce
 
 
 class Test(harness.Scenario):
@@ -86,11 +86,11 @@ class Test(harness.Scenario):
         self.serve()
         path = os.path.join(os.path.dirname(self.proxy.data_dir), "socket")
         self.restart(LISTEN="unix:" + path)
-        other = harness.sinkonce.Sinkonce(self.target.url, env={"SINKONCE_LISTEN": "unix:" + path})
+        other = sinkonce.Sinkonce(self.target.url, env={"SINKONCE_LISTEN": "unix:" + path})
         self.addCleanup(other.close)
         other.start(is_ready=False)
         self.assertEqual(other.process.wait(PATIENCE), 69)
-        with socket.socket(socket.AF_UNIX) as connection:
+        with harness.socket.socket(harness.socket.AF_UNIX) as connection:
             connection.connect(path)
             connection.sendall(post_bytes(record("orders", 0, 1)))
             self.assertIn(b" 200 ", connection.recv(4096))
