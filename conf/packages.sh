@@ -5,7 +5,7 @@
 set -euo pipefail
 
 build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev libbsd-dev"
-test="libcmocka-dev python3 lmdb-utils binutils strace prometheus"
+test="libcmocka-dev python3 lmdb-utils binutils strace faketime prometheus"
 bench="wrk nginx-light haproxy"
 
 case "${1:-build}" in
