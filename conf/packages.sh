@@ -4,7 +4,7 @@
 # Sourced or run; asks apt only when something is missing.
 set -euo pipefail
 
-build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev libbsd-dev"
+build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev"
 test="libcmocka-dev python3 lmdb-utils binutils strace faketime prometheus"
 bench="wrk nginx-light haproxy"
 
