@@ -82,6 +82,21 @@ class Test(harness.Scenario):
             self.assertEqual([answer.is_replayed for answer in answers].count(False), 1)
             self.assertEqual(self.applied(offset), 1)
 
+    def test_closed_standard_descriptors_are_not_given_to_the_ledger(self):
+        self.serve()
+        self.proxy.stop()
+        for closed in ("0<&- 1>&- 2>&-", "2>&-", "1>&- 2>&-"):
+            with self.subTest(closed=closed):
+                self.proxy.wrapper = ["sh", "-c", 'exec "$0" ' + closed]
+                self.proxy.start()
+                folder = "/proc/%d/fd/" % self.proxy.process.pid
+                for number in "012":
+                    self.assertNotIn(self.proxy.data_dir, os.readlink(folder + number))
+                self.assertEqual(self.send(1).status, 200)
+                self.proxy.stop()
+        self.proxy.wrapper = []
+        self.proxy.start()
+
     def test_a_unix_socket_that_somebody_serves_is_left_to_him(self):
         self.serve()
         path = os.path.join(os.path.dirname(self.proxy.data_dir), "socket")
