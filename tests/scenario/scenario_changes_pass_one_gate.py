@@ -124,6 +124,14 @@ class Test(harness.Scenario):
                 self.assertEqual(wire.final().status, 400)
                 self.assertTrue(wire.is_ended())
 
+    def test_requests_that_are_never_whole_keep_no_probe_out(self):
+        self.serve()
+        wires = [harness.Wire(self.proxy.admin_port) for _ in range(100)]
+        for wire in wires:
+            self.addCleanup(wire.socket.close)
+            wire.send(b"GET /liv")
+        self.assertEqual(self.proxy.admin("GET", "/livez")[0], 200)
+
     def test_idle_connections_keep_no_probe_out(self):
         self.with_doubt()
         idle = [harness.Wire(self.proxy.admin_port) for _ in range(200)]
