@@ -744,9 +744,8 @@ bool conn_drop_idlest(struct conn_service *service)
 {
     struct conn *idlest = NULL;
     for (struct conn *conn = service->first; conn != NULL; conn = conn->next) {
-        bool is_idle = conn->state == CONN_IDLE && !has_input(conn);
-        bool is_slow = conn->state == CONN_HEAD || conn->state == CONN_BODY; /* a new one has time */
-        if ((is_idle || is_slow) && (idlest == NULL || conn->deadline_ns < idlest->deadline_ns))
+        bool is_waiting = conn->state == CONN_IDLE || conn->state == CONN_HEAD || conn->state == CONN_BODY;
+        if (is_waiting && (idlest == NULL || conn->deadline_ns < idlest->deadline_ns))
             idlest = conn;
     }
     if (idlest != NULL)
