@@ -4,8 +4,8 @@
 # Sourced or run; asks apt only when something is missing.
 set -euo pipefail
 
-build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev zlib1g-dev libzstd-dev libbsd-dev"
-test="libcmocka-dev python3 lmdb-utils binutils strace prometheus"
+build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev zlib1g-dev libzstd-dev"
+test="libcmocka-dev python3 lmdb-utils binutils strace faketime prometheus"
 bench="wrk nginx-light haproxy"
 
 case "${1:-build}" in

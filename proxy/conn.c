@@ -744,12 +744,12 @@ bool conn_drop_idlest(struct conn_service *service)
 {
     struct conn *idlest = NULL;
     for (struct conn *conn = service->first; conn != NULL; conn = conn->next) {
-        bool is_idle = conn->state == CONN_IDLE && !has_input(conn);
-        if (is_idle && (idlest == NULL || conn->deadline_ns < idlest->deadline_ns))
+        bool is_waiting = conn->state == CONN_IDLE || conn->state == CONN_HEAD || conn->state == CONN_BODY;
+        if (is_waiting && (idlest == NULL || conn->deadline_ns < idlest->deadline_ns))
             idlest = conn;
     }
     if (idlest != NULL)
-        conn_free(idlest);
+        conn_abort(idlest);
     return idlest != NULL;
 }
 

@@ -60,7 +60,7 @@ void conn_exchange_set(struct conn *conn, void *exchange);
 void conn_reply(struct conn *conn, const struct reply *reply);
 /* Close what is past its deadline; to be called a few times a second. */
 void conn_sweep(struct conn_service *service, uint64_t now_ns);
-/* Make room: close the connection that has been idle longest.  False: none is idle. */
+/* Make room: close the connection without a whole request whose time is over first.  False: there is none. */
 bool conn_drop_idlest(struct conn_service *service);
 /* From now on: close every connection of SERVICE that is idle, the others after their reply. */
 void conn_drain_all(struct conn_service *service);

@@ -120,6 +120,24 @@ static void pause_cb(evutil_socket_t fd, short what, void *context)
     event_add(listener->readable, NULL);
 }
 
+/* False: somebody listens at ADDRESS, and errno says so.  What a kill left behind is taken away. */
+static bool path_make_free(const struct sockaddr_un *address)
+{
+    struct stat old;
+    if (lstat(address->sun_path, &old) != 0 || !S_ISSOCK(old.st_mode))
+        return true;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    bool is_deaf =
+        connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    if (is_deaf)
+        unlink(address->sun_path);
+    errno = EADDRINUSE;
+    return is_deaf;
+}
+
 static int socket_unix(const char *path, struct listener *listener)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -128,12 +146,11 @@ static int socket_unix(const char *path, struct listener *listener)
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
+    if (!path_make_free(&address))
+        return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    struct stat old;
-    if (lstat(path, &old) == 0 && S_ISSOCK(old.st_mode))
-        unlink(path); /* left behind by a kill; a second owner is kept out by the ledger's lock */
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         int why = errno;
         close(fd);

@@ -45,9 +45,14 @@ static void port_cb(evutil_socket_t fd, short what, void *context)
 static void tick_cb(evutil_socket_t fd, short what, void *context)
 {
     struct loop *loop = context;
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t due_ns = loop->ticked_ns + (uint64_t)TICK_MS * NS_PER_MS;
     (void)fd;
     (void)what;
-    conn_sweep(&loop->service, clock_monotonic_ns());
+    if (loop->ticked_ns != 0)
+        metrics_observe(HISTOGRAM_EVENT_LOOP_LAG, now_ns > due_ns ? now_ns - due_ns : 0);
+    loop->ticked_ns = now_ns;
+    conn_sweep(&loop->service, now_ns);
     if (loop->index == 0) /* one is enough: the acknowledgements are shared */
         ack_sweep(loop);
 }

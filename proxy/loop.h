@@ -50,6 +50,7 @@ struct loop {
     /* loop.c's */
     pthread_t thread;
     unsigned index;
+    uint64_t ticked_ns; /* when the tick came last; 0: never */
     struct event *wake, *port_ready, *tick; /* owned */
     int wake_fd;                            /* owned */
     pthread_mutex_t lock;

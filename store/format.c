@@ -387,26 +387,24 @@ bool open_row_read(struct slice value, int64_t first, struct open_row *ret_row, 
     return is_read(&reader);
 }
 
-/* A block is read and written for each record that is applied: without the reader and the writer, in one loop. */
-void marks_write(const record_mark marks[MARK_BLOCK_OFFSETS], struct value *ret_value)
+bool marks_is_block(struct slice value)
 {
-    ret_value->byte_count = MARK_BLOCK_OFFSETS * sizeof marks[0];
-    for (size_t i = 0; i < MARK_BLOCK_OFFSETS; i++) {
-        uint32_t number = htobe32(marks[i]);
-        memcpy(&ret_value->bytes[i * sizeof number], &number, sizeof number);
-    }
+    return value.byte_count == MARK_BLOCK_BYTES;
 }
 
-bool marks_read(struct slice value, record_mark ret_marks[MARK_BLOCK_OFFSETS])
+record_mark marks_get(const char block[MARK_BLOCK_BYTES], size_t index)
 {
-    if (value.byte_count != MARK_BLOCK_OFFSETS * sizeof ret_marks[0])
-        return false;
-    for (size_t i = 0; i < MARK_BLOCK_OFFSETS; i++) {
-        uint32_t number;
-        memcpy(&number, &value.at[i * sizeof number], sizeof number);
-        ret_marks[i] = be32toh(number);
-    }
-    return true;
+    uint32_t number;
+    assert(index < MARK_BLOCK_OFFSETS);
+    memcpy(&number, &block[index * sizeof number], sizeof number);
+    return be32toh(number);
+}
+
+void marks_set(char block[MARK_BLOCK_BYTES], size_t index, record_mark mark)
+{
+    uint32_t number = htobe32(mark);
+    assert(index < MARK_BLOCK_OFFSETS);
+    memcpy(&block[index * sizeof number], &number, sizeof number);
 }
 
 void sample_write(int64_t offset, record_mark mark, struct value *ret_value)

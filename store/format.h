@@ -66,6 +66,7 @@ enum {
     SCOPE_BYTES_MAX = 255,
     DETAIL_BYTES_MAX = 95,
     MARK_BLOCK_OFFSETS = 256,
+    MARK_BLOCK_BYTES = 4 * MARK_BLOCK_OFFSETS,
     OPEN_RECORDS_MAX = 1024, /* offsets of one OPEN row: longer runs take several */
     KEY_BYTES_MAX = 1 + TOPIC_BYTES_MAX + 1 + 4,
     VALUE_BYTES_MAX = 160 + DETAIL_BYTES_MAX + 4 * OPEN_RECORDS_MAX, /* of all but chunks and replies */
@@ -165,8 +166,10 @@ void open_row_write(const struct open_row *row, int64_t first, const record_mark
 /* RET_MARKS has OPEN_RECORDS_MAX cells; RET_HAS_MARKS says whether they were filled. */
 MUST_CHECK bool open_row_read(struct slice value, int64_t first, struct open_row *ret_row,
                               bool *ret_has_marks, record_mark ret_marks[]);
-void marks_write(const record_mark marks[MARK_BLOCK_OFFSETS], struct value *ret_value);
-MUST_CHECK bool marks_read(struct slice value, record_mark ret_marks[MARK_BLOCK_OFFSETS]);
+/* A block of marks stays as it is on disk: of its many numbers few are looked at. */
+MUST_CHECK bool marks_is_block(struct slice value);
+record_mark marks_get(const char block[MARK_BLOCK_BYTES], size_t index);
+void marks_set(char block[MARK_BLOCK_BYTES], size_t index, record_mark mark);
 void sample_write(int64_t offset, record_mark mark, struct value *ret_value);
 MUST_CHECK bool sample_read(struct slice value, int64_t *ret_offset, record_mark *ret_mark);
 /* BYTES has room for REPLY_HEAD_BYTES, the type and the body; returns what was written. */

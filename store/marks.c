@@ -22,27 +22,24 @@ static uint64_t chunk_of(int64_t offset)
     return (uint64_t)offset / CHUNK_OFFSETS;
 }
 
-/* False: there is none, or it is damaged and the transaction spoilt. */
-static bool block_get(struct machine *machine, uint32_t pid, uint64_t block,
-                      record_mark marks[MARK_BLOCK_OFFSETS])
+/* Lives until the next change of a row.  NULL: there is none, or it is damaged and the transaction spoilt. */
+static const char *block_find(struct machine *machine, uint32_t pid, uint64_t block)
 {
     struct key key = key_pair(TABLE_MARKS, pid, block);
     struct slice value;
     if (!rows_get(machine->rows, key_slice(&key), &value))
-        return false;
-    bool is_good = marks_read(value, marks);
-    if (!is_good)
-        rows_spoil(machine->rows);
-    return is_good;
+        return NULL;
+    if (marks_is_block(value))
+        return value.at;
+    rows_spoil(machine->rows);
+    return NULL;
 }
 
 static void block_put(struct machine *machine, uint32_t pid, uint64_t block,
-                      const record_mark marks[MARK_BLOCK_OFFSETS])
+                      const char marks[MARK_BLOCK_BYTES])
 {
     struct key key = key_pair(TABLE_MARKS, pid, block);
-    struct value value;
-    marks_write(marks, &value);
-    rows_put(machine->rows, key_slice(&key), value_slice(&value));
+    rows_put(machine->rows, key_slice(&key), slice_of(marks, MARK_BLOCK_BYTES));
 }
 
 static bool sample_get(struct machine *machine, uint32_t pid, uint64_t chunk, int64_t *ret_offset,
@@ -71,12 +68,12 @@ static void sample_put(struct machine *machine, uint32_t pid, int64_t offset, re
 static bool contradicts_block(struct machine *machine, uint32_t pid, const struct record records[],
                               size_t count, size_t *ret_index, record_mark *ret_stored)
 {
-    record_mark marks[MARK_BLOCK_OFFSETS];
     int64_t first = records[0].key.offset;
-    if (!block_get(machine, pid, block_of(first), marks))
+    const char *block = block_find(machine, pid, block_of(first));
+    if (block == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
-        record_mark stored = marks[(size_t)(first % MARK_BLOCK_OFFSETS) + i];
+        record_mark stored = marks_get(block, (size_t)(first % MARK_BLOCK_OFFSETS) + i);
         if (marks_contradict(stored, records[i].mark)) {
             *ret_index = i;
             *ret_stored = stored;
@@ -178,12 +175,13 @@ static void sweep(struct machine *machine, struct partition *partition)
 static void put_in_block(struct machine *machine, uint32_t pid, int64_t first, const record_mark marks[],
                          size_t count)
 {
-    record_mark block[MARK_BLOCK_OFFSETS];
-    if (!block_get(machine, pid, block_of(first), block))
-        memset(block, 0, sizeof block);
+    char block[MARK_BLOCK_BYTES] = { 0 };
+    const char *kept = block_find(machine, pid, block_of(first));
+    if (kept != NULL)
+        memcpy(block, kept, sizeof block);
     for (size_t i = 0; i < count; i++)
         if (marks[i] != MARK_NONE)
-            block[(size_t)(first % MARK_BLOCK_OFFSETS) + i] = marks[i];
+            marks_set(block, (size_t)(first % MARK_BLOCK_OFFSETS) + i, marks[i]);
     block_put(machine, pid, block_of(first), block);
 }
 
@@ -226,10 +224,13 @@ void marks_overwrite(struct machine *machine, const struct partition *partition,
                      record_mark mark)
 {
     uint32_t pid = partition->row.pid;
-    record_mark block[MARK_BLOCK_OFFSETS], sample;
+    char block[MARK_BLOCK_BYTES];
+    const char *kept = block_find(machine, pid, block_of(offset));
+    record_mark sample;
     int64_t sample_offset;
-    if (block_get(machine, pid, block_of(offset), block)) {
-        block[offset % MARK_BLOCK_OFFSETS] = mark;
+    if (kept != NULL) {
+        memcpy(block, kept, sizeof block);
+        marks_set(block, (size_t)(offset % MARK_BLOCK_OFFSETS), mark);
         block_put(machine, pid, block_of(offset), block);
     }
     if (sample_get(machine, pid, chunk_of(offset), &sample_offset, &sample) && sample_offset == offset)

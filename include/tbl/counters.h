@@ -63,6 +63,7 @@ HISTOGRAM(REQUEST_DURATION, "http_request_duration_seconds", seconds, "From the 
 HISTOGRAM(OVERHEAD_DURATION, "overhead_duration_seconds", seconds, "The same without the target's time.")
 HISTOGRAM(TARGET_DURATION, "target_duration_seconds", seconds, "From handing a request to the target's connection to its outcome.")
 HISTOGRAM(BATCH_RECORDS, "batch_records", records, "Records per request that carried coordinates.")
+HISTOGRAM(EVENT_LOOP_LAG, "event_loop_lag_seconds", seconds, "How late the periodic tick of a loop came.")
 
 #undef COUNTER
 #undef GAUGE

@@ -8,7 +8,7 @@ from harness import PATIENCE, Wire, post_bytes, record, straight_and_killed, wai
 class Test(harness.Scenario):
     def leave_in_the_middle(self, offset, leave):
         """Send a write, leave while the target works on it, let the target go on."""
-        self.target.set(delay=400, next=1, status=201, body="created")
+        self.target.set(delay=1000, next=1, status=201, body="created")
         wire = Wire(self.proxy.port)
         wire.send(post_bytes(record("orders", 0, offset)))
         self.held()
@@ -48,7 +48,7 @@ class Test(harness.Scenario):
 
     def test_D1_a_connector_that_leaves_while_it_waits_for_another_flight_leaves_nothing_behind(self):
         self.serve(WAIT="20s")
-        self.target.set(delay=600, next=1)
+        self.target.set(delay=1000, next=1)
         first = self.later(self.send, 1)
         self.held()
         wire = Wire(self.proxy.port)
@@ -62,7 +62,7 @@ class Test(harness.Scenario):
     @straight_and_killed
     def test_D2_a_second_delivery_in_flight_joins_the_first_and_gets_the_same_answer(self):
         self.serve(WAIT="20s")
-        self.target.set(delay=400, next=1, status=202, body="taken")
+        self.target.set(delay=1000, next=1, status=202, body="taken")
         first = self.later(self.send, 1)
         self.held()
         others = [self.later(self.send, 1) for _ in range(5)]
@@ -84,7 +84,7 @@ class Test(harness.Scenario):
 
     def test_D2_when_the_first_is_refused_one_of_those_that_wait_is_sent(self):
         self.serve(WAIT="20s")
-        self.target.set(delay=400, next=1, status=503, apply="no")
+        self.target.set(delay=1000, next=1, status=503, apply="no")
         first = self.later(self.send, 1)
         self.held()
         others = [self.later(self.send, 1) for _ in range(3)]

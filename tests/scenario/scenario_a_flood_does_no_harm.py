@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Whatever a peer can grow has a limit: bytes, fields, connections, requests, descriptors and time."""
 
-import os
 import resource
 import socket
 import time

@@ -5,7 +5,6 @@ recorded, duplicates are answered, and everything that was answered is still the
 
 import os
 import subprocess
-import unittest
 
 import harness
 from harness import PATIENCE, Wire, key, post_bytes, record, wait_for
@@ -68,7 +67,8 @@ class Test(harness.Scenario):
         self.target.drop()
         self.assertEqual({call.result().outcome for call in running}, {"in-doubt"})
         self.assertEqual(len(self.doubts()), 20)
-        status, answer = self.proxy.admin("POST", "/in-doubt", {"resolution": "applied", "reason": "seen", "topic": "inflight", "expect_count": 20})
+        status, answer = self.proxy.admin("POST", "/in-doubt", {
+            "resolution": "applied", "reason": "seen", "topic": "inflight", "expect_count": 20})
         self.assertEqual(status, 200, answer)
         self.restart()
         self.assertEqual({self.state(n, "inflight") for n in range(20)}, {"applied"})
@@ -143,7 +143,7 @@ class Disk(harness.Scenario):
     def test_S2_a_success_that_meets_a_full_disk_is_never_lost_and_never_repeated(self):
         self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", REPLIES="100", WORKERS="1")
         self.assertEqual(self.send(0).status, 200)
-        self.target.set(delay=600, key="flight", body="y" * 3000)
+        self.target.set(delay=1000, key="flight", body="y" * 3000)
         running = [self.later(self.send, n * 70000, "flight%d" % n, timeout=60) for n in range(10)]
         self.held(10)
         filler = self.filler()
@@ -158,7 +158,7 @@ class Disk(harness.Scenario):
 
     def test_S2_a_stop_on_a_full_disk_ends_and_leaves_nothing_undecided(self):
         self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", DRAIN_TIMEOUT="2s")
-        self.target.set(delay=600, key="flight", body="y" * 3000)
+        self.target.set(delay=1000, key="flight", body="y" * 3000)
         running = [self.later(self.send, n * 70000, "flight%d" % n, timeout=60) for n in range(10)]
         self.held(10)
         filler = self.filler()
@@ -182,7 +182,8 @@ class Disk(harness.Scenario):
         running.result()
         filler = self.filler()
         self.proxy.start(is_ready=False)
-        wait_for(lambda: not self.proxy.process.is_running() or self.answers(0), "an end or an answer", PATIENCE, [self.proxy.log])
+        wait_for(lambda: not self.proxy.process.is_running() or self.answers(0), "an end or an answer", PATIENCE,
+                 [self.proxy.log])
         if self.proxy.process.is_running():
             self.assertEqual((self.state(70000), self.send(0).outcome), ("in_doubt", "duplicate"))
             self.proxy.kill()

@@ -164,7 +164,8 @@ class Test(harness.Scenario):
             while True:
                 head, _ = odd.request(connection)
                 count = int(head.split(b" ")[1].rpartition(b"/")[2])
-                connection.sendall(b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: a\r\n" % n for n in range(count - 1)) + b"Content-Length: 0\r\n\r\n")
+                fields = b"".join(b"X-%d: a\r\n" % n for n in range(count - 1))
+                connection.sendall(b"HTTP/1.1 200 OK\r\n" + fields + b"Content-Length: 0\r\n\r\n")
         self.before(many)
         for count, status in ((95, 200), (101, 503)):
             got, _, _ = self.proxy.post("/%d" % count, record("orders", 0, count))

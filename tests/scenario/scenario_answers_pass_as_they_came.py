@@ -32,7 +32,8 @@ class Test(harness.Scenario):
 
     def test_status_fields_and_body_are_those_of_the_target(self):
         self.serve()
-        reply = self.ask(status=201, body="{\"id\": 7}", header="Location: /x/7\r\nX-A: 1\r\nx-a: 2\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d")
+        reply = self.ask(status=201, body='{"id": 7}', header="Location: /x/7\r\nX-A: 1\r\nx-a: 2\r\n"
+                                                              "Set-Cookie: a=b\r\nSet-Cookie: c=d")
         self.assertEqual((reply.status, reply.body), (201, b'{"id": 7}'))
         self.assertEqual([value for name, value in reply.fields if name.lower() == "x-a"], ["1", "2"])
         self.assertEqual(reply.all("set-cookie"), ["a=b", "c=d"])
@@ -66,7 +67,8 @@ class Test(harness.Scenario):
 
     def test_R_16_C_50_trailers_of_the_target_are_dropped(self):
         self.serve()
-        reply = self.ask(raw="HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie\r\n\r\n2\r\nok\r\n0\r\nSet-Cookie: a=b\r\n\r\n")
+        reply = self.ask(raw="HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie\r\n\r\n"
+                             "2\r\nok\r\n0\r\nSet-Cookie: a=b\r\n\r\n")
         self.assertEqual((reply.status, reply.body, reply.all("set-cookie")), (200, b"ok", []))
         self.assertEqual(reply.one("content-length"), "2")
 

@@ -100,16 +100,18 @@ class Test(harness.Scenario):
         self.with_doubt(ADMIN_LISTEN="0.0.0.0:{admin_port}")
         self.assert_refused(403, address=address, host=address)
         self.restart(ADMIN_TOKEN="t0ken-t0ken-t0ken")
-        for wrong in (None, "Bearer wrong", "Bearer t0ken-t0ken-t0ke", "Bearer t0ken-t0ken-t0kenn", "Basic t0ken-t0ken-t0ken", "t0ken-t0ken-t0ken"):
+        for wrong in (None, "Bearer wrong", "Bearer t0ken-t0ken-t0ke", "Bearer t0ken-t0ken-t0kenn",
+                      "Basic t0ken-t0ken-t0ken", "t0ken-t0ken-t0ken"):
             self.assert_refused(401, address=address, host=address, Authorization=wrong)
         self.assertEqual(self.change(address=address, host=address, Authorization="Bearer t0ken-t0ken-t0ken")[0], 200)
 
     def test_reads_are_open_and_change_nothing(self):
         self.with_doubt()
-        for path in ("/livez", "/readyz", "/startupz", "/metrics", "/version", "/status", "/partitions", "/in-doubt", "/conflicts", "/events",
-                     "/records?topic=orders&partition=0&offset=1"):
+        for path in ("/livez", "/readyz", "/startupz", "/metrics", "/version", "/status", "/partitions", "/in-doubt",
+                     "/conflicts", "/events", "/records?topic=orders&partition=0&offset=1"):
             self.assertEqual(self.proxy.admin("GET", path)[0], 200, path)
-        for path in ("/in-doubt?limit=0&limit=1", "/in-doubt?nonsense=1", "/records?topic=orders", "/partitions?topic=a%20b", "/in-doubt?limit=x"):
+        for path in ("/in-doubt?limit=0&limit=1", "/in-doubt?nonsense=1", "/in-doubt?limit=x", "/records?topic=orders",
+                     "/partitions?topic=a%20b"):
             self.assertEqual(self.proxy.admin("GET", path)[0], 400, path)
         self.assertEqual(self.doubts(), ["orders/0/1"])
 
@@ -121,6 +123,14 @@ class Test(harness.Scenario):
                 wire.send(data)
                 self.assertEqual(wire.final().status, 400)
                 self.assertTrue(wire.is_ended())
+
+    def test_requests_that_are_never_whole_keep_no_probe_out(self):
+        self.serve()
+        wires = [harness.Wire(self.proxy.admin_port) for _ in range(100)]
+        for wire in wires:
+            self.addCleanup(wire.socket.close)
+            wire.send(b"GET /liv")
+        self.assertEqual(self.proxy.admin("GET", "/livez")[0], 200)
 
     def test_idle_connections_keep_no_probe_out(self):
         self.with_doubt()

@@ -51,7 +51,7 @@ class Test(harness.Scenario):
 
     def test_sigterm_lets_what_is_in_flight_end_and_takes_nothing_new(self):
         self.serve(DRAIN_TIMEOUT="20s")
-        self.target.set(delay=600, next=1)
+        self.target.set(delay=1000, next=1)
         idle = Wire(self.proxy.port)
         running = self.later(self.send, 1)
         self.held()

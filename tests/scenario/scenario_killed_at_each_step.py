@@ -129,12 +129,17 @@ def one_test(point, applied, state):
 
 
 for point_, row_, applied_, state_ in POINTS:
-    setattr(Test, "test_%s_killed_%s_it_is_%s" % (row_.replace(" ", "_").replace("-", "_"), point_, state_), one_test(point_, applied_, state_))
+    name_ = "test_%s_killed_%s_it_is_%s" % (row_.replace(" ", "_").replace("-", "_"), point_, state_)
+    setattr(Test, name_, one_test(point_, applied_, state_))
 
 
 class Control(unittest.TestCase):
+    @staticmethod
+    def strings_of(binary):
+        return subprocess.run(["strings", "-a", binary], stdout=subprocess.PIPE, text=True).stdout.split("\n")
+
     def test_the_program_for_users_holds_no_failpoint(self):
-        strings = subprocess.run(["strings", "-a", os.environ["SINKONCE_BIN"]], stdout=subprocess.PIPE, text=True).stdout.split("\n")
+        strings = self.strings_of(os.environ["SINKONCE_BIN"])
         found = [text for text in strings if text in [point for point, _, _, _ in POINTS] + ["FAILPOINT"]]
         if "failpoint_hit" in strings:
             self.skipTest("the whole build has failpoints")
@@ -142,7 +147,7 @@ class Control(unittest.TestCase):
 
     @unittest.skipUnless(BINARY, "SINKONCE_FAILPOINTS_BIN is not set")
     def test_the_program_with_failpoints_holds_all_of_them(self):
-        strings = subprocess.run(["strings", "-a", BINARY], stdout=subprocess.PIPE, text=True).stdout.split("\n")
+        strings = self.strings_of(BINARY)
         self.assertEqual([point for point, _, _, _ in POINTS if point not in strings], [])
 
 

@@ -4,7 +4,7 @@
 import os
 
 import harness
-from harness import Later, Wire, chunked, post_bytes, record, sinkonce
+from harness import PATIENCE, Later, Wire, chunked, post_bytes, record, sinkonce
 
 
 class Test(harness.Scenario):
@@ -81,6 +81,35 @@ class Test(harness.Scenario):
             self.assertEqual({answer.status for answer in answers}, {200})
             self.assertEqual([answer.is_replayed for answer in answers].count(False), 1)
             self.assertEqual(self.applied(offset), 1)
+
+    def test_closed_standard_descriptors_are_not_given_to_the_ledger(self):
+        self.serve()
+        self.proxy.stop()
+        for closed in ("0<&- 1>&- 2>&-", "2>&-", "1>&- 2>&-"):
+            with self.subTest(closed=closed):
+                self.proxy.wrapper = ["sh", "-c", 'exec "$0" ' + closed]
+                self.proxy.start()
+                folder = "/proc/%d/fd/" % self.proxy.process.pid
+                for number in "012":
+                    self.assertNotIn(self.proxy.data_dir, os.readlink(folder + number))
+                self.assertEqual(self.send(1).status, 200)
+                self.proxy.stop()
+        self.proxy.wrapper = []
+        self.proxy.start()
+
+    def test_a_unix_socket_that_somebody_serves_is_left_to_him(self):
+        self.serve()
+        path = os.path.join(os.path.dirname(self.proxy.data_dir), "socket")
+        self.restart(LISTEN="unix:" + path)
+        other = sinkonce.Sinkonce(self.target.url, env={"SINKONCE_LISTEN": "unix:" + path})
+        self.addCleanup(other.close)
+        other.start(is_ready=False)
+        self.assertEqual(other.process.wait(PATIENCE), 69)
+        with harness.socket.socket(harness.socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.sendall(post_bytes(record("orders", 0, 1)))
+            self.assertIn(b" 200 ", connection.recv(4096))
+        self.assertEqual(self.state(1), "applied")
 
     def test_a_unix_socket_serves_connectors_and_is_taken_over_after_a_kill(self):
         path = os.path.join(self.target._folder.path, "s")

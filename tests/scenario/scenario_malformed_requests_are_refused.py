@@ -83,8 +83,10 @@ REFUSED = [
     ("H-26", "an endless method", b"A" * 70000, {501}),
     ("H-26", "TRACE", head(start="TRACE /in HTTP/1.1"), {405}),
     ("H-26", "CONNECT", head(start="CONNECT x:443 HTTP/1.1"), {405, 400}),
-    *[("H-29", "target %r" % target, get(target), {400}) for target in ("/a b", "/a\x01", "/a\x80", "/\xc3\xa4", "/a\tb", "/a#b", "a", "*")],
-    *[("H-30", "version %s" % version, get("/", version), {400}) for version in ("HTTP/-5.1", "HTTP/1.01", "http/1.1", "HTTP/1.1 ", "HTTP/1", "XTTP/1.1")],
+    *[("H-29", "target %r" % target, get(target), {400})
+      for target in ("/a b", "/a\x01", "/a\x80", "/\xc3\xa4", "/a\tb", "/a#b", "a", "*")],
+    *[("H-30", "version %s" % version, get("/", version), {400})
+      for version in ("HTTP/-5.1", "HTTP/1.01", "http/1.1", "HTTP/1.1 ", "HTTP/1", "XTTP/1.1")],
     *[("H-30", "version %s" % version, get("/", version), {505}) for version in ("HTTP/1.9", "HTTP/0.9", "HTTP/2.0", "HTTP/3.0")],
     ("H-30", "no version", b"GET /\r\n\r\n", {400}),
     ("H-31", "two empty lines before the request line", b"\r\n\r\n" + get("/"), {400}),
@@ -116,7 +118,8 @@ ACCEPTED = [
     ("H-31", "an empty line before the request line", b"\r\n" + get("/"), False),
     ("H-32", "Connection: close, TE", head("Connection: close, TE", "Content-Length: 5") + BODY, True),
     ("H-32", "two Connection fields", head("Connection: TE", "Connection: close", "Content-Length: 5") + BODY, True),
-    ("H-36", "Upgrade: h2c", head("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMA", start="GET /in HTTP/1.1"), False),
+    ("H-36", "Upgrade: h2c", head("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMA",
+                                  start="GET /in HTTP/1.1"), False),
     ("R-29", "HTTP/1.0", b"GET / HTTP/1.0\r\n\r\n", True),
     ("R-29", "HTTP/1.0 that asks to be kept", b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", None),
     ("R-23", "a Host with a port", b"GET / HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", False),

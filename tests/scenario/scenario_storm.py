@@ -112,7 +112,8 @@ class Test(harness.Scenario):
     def nemesis(self, chance, workers):
         for _ in range(KILLS):
             applied = self.target.stats()["applied"] + chance.randrange(5, 40)
-            wait_for(lambda: self.target.stats()["applied"] >= applied or not any(w.thread.is_alive() for w in workers), "progress", 120)
+            wait_for(lambda: self.target.stats()["applied"] >= applied or not any(w.thread.is_alive() for w in workers),
+                     "progress", 120)
             self.restart()
 
     def check_doubts(self, workers):

@@ -102,7 +102,8 @@ class Test(harness.Scenario):
     def test_wrong_settings_are_told_all_at_once(self):
         self.serve()
         self.proxy.kill()
-        self.refused(EX_CONFIG, "SINKONCE_MODE", "SINKONCE_WAIT", "SINKONCE_TARGT", "SINKONCE_TARGET", MODE="enforced", WAIT="5", TARGT="x")
+        self.refused(EX_CONFIG, "SINKONCE_MODE", "SINKONCE_WAIT", "SINKONCE_TARGT", "SINKONCE_TARGET",
+                     MODE="enforced", WAIT="5", TARGT="x")
         self.proxy.start()
 
     def test_a_port_that_is_taken_ends_the_start(self):
