@@ -240,13 +240,15 @@ void marks_overwrite(struct machine *machine, const struct partition *partition,
 static void clear_in_block(struct machine *machine, uint32_t pid, uint64_t block_number, int64_t first,
                            int64_t last)
 {
-    record_mark block[MARK_BLOCK_OFFSETS];
+    char block[MARK_BLOCK_BYTES];
     int64_t block_first = (int64_t)(block_number * MARK_BLOCK_OFFSETS);
-    if (!block_get(machine, pid, block_number, block))
+    const char *kept = block_find(machine, pid, block_number);
+    if (kept == NULL)
         return;
+    memcpy(block, kept, sizeof block);
     for (int64_t i = 0; i < MARK_BLOCK_OFFSETS; i++)
         if (block_first + i >= first && block_first + i <= last)
-            block[i] = MARK_NONE;
+            marks_set(block, (size_t)i, MARK_NONE);
     block_put(machine, pid, block_number, block);
 }
 

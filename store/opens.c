@@ -326,7 +326,11 @@ record_mark opens_mark(const struct open_range *range, int64_t offset)
 
 void opens_set_mark(struct machine *machine, struct open_range *range, int64_t offset, record_mark mark)
 {
-    assert(range->marks != NULL);
+    if (range->marks == NULL &&
+        (range->marks = calloc((size_t)opens_count(range), sizeof range->marks[0])) == NULL) {
+        rows_spoil(machine->rows);
+        return;
+    }
     range->marks[offset - range->first] = mark;
     save(machine, range);
 }

@@ -336,9 +336,9 @@ static void accept_mark(struct machine *machine, struct partition *partition,
     struct open_range *range = opens_from(partition, conflict->offset);
     if (conflict->is_first_sight)
         return;
-    if (range != NULL && range->first <= conflict->offset && range->marks != NULL)
+    if (range != NULL && range->first <= conflict->offset)
         opens_set_mark(machine, range, conflict->offset, conflict->seen);
-    else if (applied_piece_at(machine, partition, conflict->offset, conflict->offset).is_applied)
+    if (applied_piece_at(machine, partition, conflict->offset, conflict->offset).is_applied)
         marks_overwrite(machine, partition, conflict->offset, conflict->seen);
 }
 

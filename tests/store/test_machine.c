@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include "rows_mem.h"
 
-enum { PARTITIONS = 3, SPAN = 300, ORDERS = 24, RECORDS_MAX = 80, STEPS = 400, WAIT_MS = 50 };
+enum { PARTITIONS = 3, SPAN = 300, ORDERS = 24, RECORDS_MAX = 80, STEPS = 400, WAIT_MS = 50, WINDOWS = 4 };
 
 /* Where each partition's records lie: over a border of chunks, at the beginning, at the very end. */
 static const int64_t base[PARTITIONS] = { 2 * 65536 - 150, 0, INT64_MAX - (SPAN - 1) };
@@ -24,8 +24,19 @@ enum cell_state { ABSENT, INTENT, APPLIED, IN_DOUBT };
 struct cell {
     enum cell_state state;
     record_mark mark;
+    record_mark open_mark; /* while it is open: that of its claim */
     uint64_t claim_id;
     uint32_t attempts;
+    bool was_applied;     /* sent again under a window: the first delivery stands */
+    uint64_t replay_id;   /* that window */
+    uint64_t replayed_in; /* the window under which it has been sent again */
+    uint32_t context;     /* what the claim that opened it said; 0: nothing */
+};
+
+struct window {
+    uint64_t id, until_ms, replayed_count;
+    int partition;
+    int64_t first, last; /* cells */
 };
 
 struct model {
@@ -33,6 +44,7 @@ struct model {
     bool is_in_conflict[PARTITIONS];
     bool is_met[PARTITIONS];
     uint64_t doubt_count;
+    struct window windows[WINDOWS];
 };
 
 enum order_state { FREE, WAITING, SENT };
@@ -42,6 +54,8 @@ struct order {
     struct record records[RECORDS_MAX];
     enum verdict verdicts[RECORDS_MAX];
     enum outcome outcomes[RECORDS_MAX];
+    struct slice contexts[RECORDS_MAX];
+    uint32_t context_words[RECORDS_MAX];
     enum order_state state, state_before; /* before: at the begin of the batch */
     uint64_t deadline_ms;
 };
@@ -56,7 +70,8 @@ static uint64_t now_ms;
 static uint64_t boot;
 static uint64_t to_release[8 * ORDERS]; /* several batches may fail in a row */
 static size_t to_release_count;
-static uint64_t answered_count, waited_count, failed_count; /* the run must do something */
+/* the run must do something */
+static uint64_t answered_count, waited_count, failed_count, replayed_count, forgotten_count;
 
 /* False: the transaction has failed in the middle of its batch.  What the machine says then counts for nothing; it only
  * must come through, and all is rolled back. */
@@ -82,9 +97,72 @@ static struct cell *cell_of(const struct record *record)
     return &model.cells[partition_of(record)][record->key.offset - base[partition_of(record)]];
 }
 
+/* The open window over a cell. */
+static struct window *window_over(int partition, int64_t index)
+{
+    for (size_t i = 0; i < WINDOWS; i++) {
+        struct window *window = &model.windows[i];
+        if (window->id != 0 && window->until_ms > 1000000 + now_ms && window->partition == partition &&
+            window->first <= index && index <= window->last)
+            return window;
+    }
+    return NULL;
+}
+
+static struct window *window_of(uint64_t id)
+{
+    for (size_t i = 0; id != 0 && i < WINDOWS; i++)
+        if (model.windows[i].id == id)
+            return &model.windows[i];
+    return NULL;
+}
+
+/* Machine and model close them at the same time: at the begin of a batch. */
+static void expire_windows(void)
+{
+    for (size_t i = 0; i < WINDOWS; i++)
+        if (model.windows[i].until_ms <= 1000000 + now_ms)
+            model.windows[i] = (struct window){ 0 };
+}
+
+static struct window *window_over_record(const struct record *record)
+{
+    const struct cell *cell = cell_of(record);
+    struct window *window =
+        window_over(partition_of(record), record->key.offset - base[partition_of(record)]);
+    return cell->state == APPLIED && window != NULL && cell->replayed_in != window->id ? window : NULL;
+}
+
+static void become_applied(struct cell *cell)
+{
+    struct window *window = window_of(cell->replay_id);
+    if (cell->replay_id != 0) {
+        cell->replayed_in = cell->replay_id;
+        replayed_count++;
+    }
+    if (window != NULL)
+        window->replayed_count++;
+    cell->state = APPLIED;
+    cell->mark = cell->open_mark != MARK_NONE ? cell->open_mark : cell->mark;
+    cell->was_applied = false;
+    cell->replay_id = cell->claim_id = 0;
+    cell->attempts = cell->context = 0;
+}
+
+/* No effect: unknown, or what the first delivery left. */
+static void become_free(struct cell *cell)
+{
+    bool was_applied = cell->was_applied;
+    uint64_t replayed_in = cell->replayed_in;
+    record_mark mark = cell->mark;
+    *cell = (struct cell){ 0 };
+    if (was_applied)
+        *cell = (struct cell){ .state = APPLIED, .mark = mark, .replayed_in = replayed_in };
+}
+
 struct expected {
     enum verdict verdicts[RECORDS_MAX];
-    size_t new_count, retried_count;
+    size_t new_count, retried_count, replayed_count;
     bool is_conflict, is_hindered;
     const struct record *offender;
 };
@@ -109,7 +187,8 @@ static enum verdict expect_one(const struct record *record, struct expected *exp
         expected->is_conflict = true;
         return VERDICT_CONFLICT;
     }
-    if (cell->state != ABSENT && marks_contradict(cell->mark, record->mark)) {
+    record_mark known = cell->state == APPLIED ? cell->mark : cell->open_mark;
+    if (cell->state != ABSENT && marks_contradict(known, record->mark)) {
         expected->is_conflict = true;
         if (expected->offender == NULL)
             expected->offender = record;
@@ -117,6 +196,11 @@ static enum verdict expect_one(const struct record *record, struct expected *exp
     }
     if (cell->state == ABSENT) {
         expected->new_count++;
+        return VERDICT_NEW;
+    }
+    if (window_over_record(record) != NULL) {
+        expected->new_count++;
+        expected->replayed_count++;
         return VERDICT_NEW;
     }
     return cell->state == APPLIED ? VERDICT_APPLIED : expect_open(cell, expected);
@@ -130,18 +214,28 @@ static struct expected expect(const struct claim *claim)
     return expected;
 }
 
-static void model_claim(const struct claim *claim, enum verdict verdict, const struct record *record)
+/* A mark that was not known is learnt with the delivery that is settled as applied. */
+static void model_claim(const struct claim *claim, enum verdict verdict, const struct record *record,
+                        uint32_t context)
 {
     struct cell *cell = cell_of(record);
+    struct window *window = window_over_record(record);
     model.is_met[partition_of(record)] = true;
-    if (cell->state == IN_DOUBT)
+    bool is_doubt = cell->state == IN_DOUBT;
+    if (is_doubt)
         model.doubt_count--;
-    if (verdict == VERDICT_APPLIED)
-        cell->state = APPLIED;
+    if (verdict == VERDICT_APPLIED && is_doubt)
+        become_applied(cell);
     if (verdict != VERDICT_NEW)
         return;
     if (cell->state == ABSENT)
-        *cell = (struct cell){ .mark = record->mark };
+        *cell = (struct cell){ .open_mark = record->mark };
+    if (window != NULL) {
+        cell->was_applied = true;
+        cell->replay_id = window->id;
+        cell->open_mark = record->mark;
+    }
+    cell->context = context == 0 ? cell->context : context;
     cell->state = INTENT;
     cell->claim_id = claim->ret_claim_id;
     cell->attempts++;
@@ -180,12 +274,13 @@ static void on_claim(void *shell, struct claim *claim, enum store_status status)
         assert_true(order->deadline_ms <= now_ms); /* hindered: only when its time is over */
     if (expected.offender == NULL || !is_acting)
         assert_int_equal(claim->ret_new_count, is_acting ? expected.new_count : 0);
+    assert_int_equal(claim->ret_replayed_count, is_acting ? expected.replayed_count : 0);
     assert_int_equal(claim->ret_retried_count, is_acting ? expected.retried_count : 0);
     assert_int_equal(claim->ret_claim_id != 0, claim->ret_new_count > 0);
     for (size_t i = 0; i < claim->record_count; i++) {
         assert_int_equal(claim->ret_verdicts[i], expected.verdicts[i]);
         if (is_acting)
-            model_claim(claim, expected.verdicts[i], &claim->records[i]);
+            model_claim(claim, expected.verdicts[i], &claim->records[i], order->context_words[i]);
     }
     if (expected.offender != NULL) {
         model.is_in_conflict[partition_of(expected.offender)] = true;
@@ -231,10 +326,71 @@ static void assert_counts(void)
         uint64_t counts[4] = { 0 };
         for (size_t i = 0; i < SPAN; i++)
             counts[model.cells[actual->partition][i].state]++;
+        for (size_t i = 0; i < SPAN; i++)
+            counts[APPLIED] += model.cells[actual->partition][i].was_applied;
         assert_int_equal(actual->applied_count, counts[APPLIED]);
         assert_int_equal(actual->in_flight_count, counts[INTENT]);
         assert_int_equal(actual->in_doubt_count, counts[IN_DOUBT]);
         assert_int_equal(actual->is_in_conflict, model.is_in_conflict[actual->partition]);
+    }
+    free(question.ret.any);
+}
+
+/* The intervals are those of the cells, without a gap or an overlap of their own. */
+static void assert_intervals(void)
+{
+    static const enum record_state states[] = { RECORD_ABSENT, RECORD_IN_FLIGHT, RECORD_APPLIED,
+                                                RECORD_IN_DOUBT };
+    int partition = (int)pick(PARTITIONS);
+    int64_t from = (int64_t)pick(SPAN);
+    struct question question = { .kind = ASK_INTERVALS,
+                                 .topic = "orders",
+                                 .partition = partition,
+                                 .first = base[partition] + from,
+                                 .row_count_max = 1000 };
+    machine_ask(machine, &question);
+    assert_int_equal(question.ret_status, model.is_met[partition] ? QUESTION_OK : QUESTION_NOT_FOUND);
+    size_t row = 0;
+    for (int64_t i = from; i < SPAN && model.is_met[partition]; i++) {
+        int64_t offset = base[partition] + i;
+        while (row < question.ret_row_count && question.ret.intervals[row].last < offset)
+            row++;
+        bool is_in = row < question.ret_row_count && question.ret.intervals[row].first <= offset;
+        assert_int_equal(is_in ? question.ret.intervals[row].state : RECORD_ABSENT,
+                         states[model.cells[partition][i].state]);
+    }
+    free(question.ret.any);
+}
+
+static void assert_probes(void)
+{
+    struct question question = { .kind = ASK_PROBES, .after_offset = -1, .row_count_max = 10000 };
+    machine_ask(machine, &question);
+    assert_int_equal(question.ret_row_count, model.doubt_count);
+    for (size_t i = 0; i < question.ret_row_count; i++) {
+        const struct probe_row *row = &question.ret.probes[i];
+        const struct cell *cell = &model.cells[row->partition][row->offset - base[row->partition]];
+        uint32_t word = 0;
+        assert_int_equal(cell->state, IN_DOUBT);
+        assert_true(row->context_bytes == 0 || row->context_bytes == sizeof word);
+        memcpy(&word, row->context, row->context_bytes);
+        assert_int_equal(word, cell->context);
+    }
+    free(question.ret.any);
+}
+
+static void assert_windows(void)
+{
+    struct question question = { .kind = ASK_REPLAYS, .row_count_max = 10 };
+    machine_ask(machine, &question);
+    size_t open_count = 0;
+    for (size_t i = 0; i < WINDOWS; i++)
+        open_count += model.windows[i].id != 0;
+    assert_int_equal(question.ret_row_count, open_count);
+    for (size_t i = 0; i < question.ret_row_count; i++) {
+        const struct window *window = window_of(question.ret.replays[i].id);
+        assert_non_null(window);
+        assert_int_equal(question.ret.replays[i].replayed_count, window->replayed_count);
     }
     free(question.ret.any);
 }
@@ -267,16 +423,29 @@ static void add_stretch(struct order *order, int partition)
     }
 }
 
+/* A word of its own for each record, or nothing. */
+static void say_contexts(struct order *order)
+{
+    for (size_t i = 0; i < order->claim.record_count; i++) {
+        order->context_words[i] = order->claim.contexts == NULL || pick(3) == 0 ? 0 : 1 + pick(1000000);
+        size_t byte_count = order->context_words[i] == 0 ? 0 : sizeof order->context_words[i];
+        order->contexts[i] = slice_of((const char *)&order->context_words[i], byte_count);
+    }
+}
+
 static void event_claim(void)
 {
     struct order *order = order_in(FREE);
     if (order == NULL)
         return;
-    order->claim = (struct claim){ .records = order->records, .ret_verdicts = order->verdicts };
+    order->claim = (struct claim){ .records = order->records,
+                                   .contexts = pick(2) == 0 ? NULL : order->contexts,
+                                   .ret_verdicts = order->verdicts };
     int first_partition = (int)pick(PARTITIONS);
     add_stretch(order, first_partition);
     if (pick(3) == 0)
         add_stretch(order, (first_partition + 1) % PARTITIONS); /* another: each key at most once */
+    say_contexts(order);
     order->claim.wait_ms = pick(2) == 0 ? 0 : WAIT_MS;
     order->deadline_ms = now_ms + order->claim.wait_ms;
     order->state = WAITING;
@@ -292,7 +461,7 @@ static void model_settle(const struct record *record, enum outcome outcome)
 {
     struct cell *cell = cell_of(record);
     if (outcome == OUTCOME_APPLIED) {
-        cell->state = APPLIED;
+        become_applied(cell);
     } else if (outcome == OUTCOME_UNKNOWN) {
         cell->state = IN_DOUBT;
         model.doubt_count++;
@@ -301,7 +470,7 @@ static void model_settle(const struct record *record, enum outcome outcome)
         cell->attempts--;
         model.doubt_count++;
     } else {
-        *cell = (struct cell){ 0 };
+        become_free(cell);
     }
 }
 
@@ -344,9 +513,9 @@ static void event_resolve(void)
             continue;
         count++;
         if (is_applied)
-            cell->state = APPLIED;
+            become_applied(cell);
         else
-            *cell = (struct cell){ 0 };
+            become_free(cell);
     }
     model.doubt_count -= count;
     struct question question = { .kind = DO_RESOLVE,
@@ -369,9 +538,15 @@ static void model_decide(const struct conflict_row *conflict, bool is_new_topic)
     model.is_in_conflict[conflict->partition] = false;
     struct cell *cell = &cells[conflict->offset - base[conflict->partition]];
     if (!is_new_topic) {
-        cell->mark = cell->state == ABSENT ? cell->mark : conflict->seen;
+        if (cell->state == INTENT || cell->state == IN_DOUBT)
+            cell->open_mark = conflict->seen;
+        if (cell->state == APPLIED || cell->was_applied)
+            cell->mark = conflict->seen;
         return;
     }
+    for (size_t i = 0; i < WINDOWS; i++)
+        if (model.windows[i].partition == conflict->partition)
+            model.windows[i] = (struct window){ 0 };
     for (size_t i = 0; i < SPAN; i++)
         model.doubt_count -= cells[i].state == IN_DOUBT;
     memset(cells, 0, SPAN * sizeof cells[0]);
@@ -394,17 +569,98 @@ static void event_decide(void)
     free(list.ret.any);
 }
 
+static void event_open_window(void)
+{
+    struct window *window = &model.windows[pick(WINDOWS)];
+    int partition = (int)pick(PARTITIONS);
+    int64_t first = (int64_t)pick(SPAN), last = first + (int64_t)pick(100);
+    last = last >= SPAN ? SPAN - 1 : last;
+    if (window->id != 0 || !model.is_met[partition])
+        return;
+    bool is_free = true;
+    for (size_t i = 0; i < WINDOWS; i++)
+        is_free = is_free && (model.windows[i].id == 0 || model.windows[i].partition != partition ||
+                              model.windows[i].last < first || last < model.windows[i].first);
+    struct question question = { .kind = DO_REPLAY_OPEN,
+                                 .topic = "orders",
+                                 .partition = partition,
+                                 .first = base[partition] + first,
+                                 .last = base[partition] + last,
+                                 .until_ms = 1000000 + now_ms + 1 + pick(500) };
+    machine_ask(machine, &question);
+    if (!is_sound())
+        return;
+    assert_int_equal(question.ret_status, is_free ? QUESTION_OK : QUESTION_MISMATCH);
+    if (is_free)
+        *window = (struct window){ question.ret_id, question.until_ms, 0, partition, first, last };
+}
+
+static void event_close_window(void)
+{
+    struct window *window = &model.windows[pick(WINDOWS)];
+    struct question question = { .kind = DO_REPLAY_CLOSE, .doubt_id = window->id };
+    machine_ask(machine, &question);
+    if (!is_sound())
+        return;
+    assert_int_equal(question.ret_status, window->id != 0 ? QUESTION_OK : QUESTION_NOT_FOUND);
+    assert_int_equal(question.ret_count, window->replayed_count);
+    *window = (struct window){ 0 };
+}
+
+/* What is applied is unknown; what is open loses only the delivery that stood before. */
+static uint64_t model_forget(int partition, int64_t from, int64_t to)
+{
+    uint64_t count = 0;
+    for (int64_t i = from; i <= to; i++) {
+        struct cell *cell = &model.cells[partition][i];
+        count += cell->state == APPLIED || cell->was_applied;
+        cell->was_applied = false;
+        if (cell->state == APPLIED)
+            *cell = (struct cell){ 0 };
+    }
+    return count;
+}
+
+static void event_forget(void)
+{
+    int partition = (int)pick(PARTITIONS);
+    bool is_whole = pick(8) == 0;
+    int64_t from = is_whole ? 0 : (int64_t)pick(SPAN), to = from + (int64_t)pick(40);
+    to = is_whole || to >= SPAN ? SPAN - 1 : to;
+    if (!model.is_met[partition])
+        return;
+    uint64_t count = model_forget(partition, from, to);
+    struct question question = { .kind = DO_FORGET,
+                                 .topic = "orders",
+                                 .partition = partition,
+                                 .first = is_whole ? -1 : base[partition] + from,
+                                 .last = is_whole ? -1 : base[partition] + to,
+                                 .expect_count = count };
+    machine_ask(machine, &question);
+    if (!is_sound())
+        return;
+    assert_int_equal(question.ret_count, count);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    forgotten_count += count;
+}
+
 static void one_event(void)
 {
-    unsigned event = pick(20);
-    if (event < 9)
+    unsigned event = pick(40);
+    if (event < 16)
         event_claim();
-    else if (event < 17)
+    else if (event < 31)
         event_settle();
-    else if (event < 18)
+    else if (event < 33)
         event_resolve();
-    else if (event < 20)
+    else if (event < 36)
         event_decide();
+    else if (event < 38)
+        event_open_window();
+    else if (event < 39)
+        event_close_window();
+    else
+        event_forget();
 }
 
 /* ---- batches ---------------------------------------------------------------------------------------------------- */
@@ -438,6 +694,7 @@ static void fail_batch(struct rows *snapshot)
 static void begin_batch(void)
 {
     rows_mem_begin(rows);
+    expire_windows();
     machine_begin(machine, rows, (struct machine_time){ 1000000 + now_ms, now_ms }, MACHINE_OPEN);
 }
 
@@ -499,7 +756,11 @@ static void one_batch(void)
     rows_mem_free(snapshot);
     begin_batch();
     assert_states();
+    assert_intervals();
+    assert_probes();
+    assert_windows();
     machine_end(machine);
+    machine_keep(machine);
 }
 
 static void run_seed(unsigned first_seed)
@@ -545,6 +806,8 @@ static void test_F08_verdicts_and_states_are_those_of_a_naive_model(void **state
     assert_true(answered_count > seed_count * STEPS / 4);
     assert_true(waited_count > seed_count);
     assert_true(failed_count > seed_count);
+    assert_true(replayed_count > seed_count);
+    assert_true(forgotten_count > seed_count);
 }
 
 int main(void)
