@@ -1101,7 +1101,11 @@ static void test_what_is_forgotten_is_new_again_if_the_count_is_as_expected(void
     for (int64_t i = 0; i < 20; i++)
         assert_int_equal(desk_state(&desk, "orders", 3, i),
                          i >= 5 && i <= 9 ? RECORD_ABSENT : RECORD_APPLIED);
-    /* their marks and answers are gone with them */
+    /* their marks are gone with them: none is compared with what comes next */
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 5, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 5, 5, mark_of_hash(70000), OUTCOME_APPLIED),
+                     VERDICT_APPLIED);
+    assert_int_equal(forget(5, 9, 5).ret_status, QUESTION_OK);
     assert_int_equal(desk_offer(&desk, "orders", 3, 5, 5, mark_of_hash(90000), OUTCOME_APPLIED), VERDICT_NEW);
     assert_int_equal(forget(-1, -1, 20).ret_status, QUESTION_OK);
     question = (struct question){ .kind = ASK_PARTITIONS };

@@ -7,6 +7,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "bed.h"
 
@@ -141,6 +144,156 @@ static void test_a_commit_that_waits_for_company_answers_all_the_same(void **sta
         assert_int_equal(desk_offer(&bed.desk, "orders", 0, i, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
 }
 
+static struct question open_window(int64_t first, int64_t last, uint64_t until_ms)
+{
+    struct question question = { .kind = DO_REPLAY_OPEN,
+                                 .topic = "orders",
+                                 .first = first,
+                                 .last = last,
+                                 .until_ms = until_ms,
+                                 .detail = "asked by a test" };
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    return question;
+}
+
+static void test_a_window_and_what_it_has_sent_again_outlive_a_restart(void **state)
+{
+    (void)state;
+    bed_open();
+    desk_offer(&bed.desk, "orders", 0, 0, 200, MARK_NONE, OUTCOME_APPLIED);
+    open_window(50, 149, UINT64_MAX);
+    assert_int_equal(desk_offer(&bed.desk, "orders", 0, 60, 30, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    bed_close();
+    bed_open();
+    struct question question = { .kind = ASK_REPLAYS };
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    assert_int_equal(question.ret.replays[0].replayed_count, 30);
+    store_question_deinit(&question);
+    assert_int_equal(desk_offer(&bed.desk, "orders", 0, 60, 30, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    assert_int_equal(desk_offer(&bed.desk, "orders", 0, 90, 30, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    struct store_figures figures;
+    store_figures_get(bed.store, &figures);
+    assert_int_equal(figures.replay_open_count, 1);
+    assert_int_equal(figures.interval_count, 1); /* the window's own set is none */
+}
+
+/* Asked until it is closed: nothing here depends on how long that takes. */
+static void test_a_window_closes_when_its_time_is_over(void **state)
+{
+    struct timespec now;
+    (void)state;
+    bed_open();
+    desk_offer(&bed.desk, "orders", 0, 0, 20, MARK_NONE, OUTCOME_APPLIED);
+    clock_gettime(CLOCK_REALTIME, &now);
+    open_window(0, 19, (uint64_t)now.tv_sec * 1000 + 2000);
+    struct question question = { .kind = ASK_REPLAYS };
+    do {
+        store_question_deinit(&question);
+        assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    } while (question.ret_row_count > 0);
+    store_question_deinit(&question);
+    assert_int_equal(desk_offer(&bed.desk, "orders", 0, 0, 20, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    struct store_figures figures;
+    store_figures_get(bed.store, &figures);
+    assert_int_equal(figures.replay_open_count, 0);
+}
+
+static void test_an_intent_that_a_crash_left_says_so_and_keeps_what_a_probe_must_know(void **state)
+{
+    static struct order order;
+    struct slice context = slice_of_text("id 7");
+    (void)state;
+    bed_open();
+    order_init(&order, "orders", 0, 7, 1);
+    order.claim.contexts = &context;
+    assert_int_equal(desk_claim(&bed.desk, &order), STORE_OK);
+    bed_close();
+    bed_open();
+    struct question question = { .kind = ASK_DOUBTS };
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    assert_string_equal(question.ret.doubts[0].detail, "sinkonce ended between sending and result, boot 1");
+    store_question_deinit(&question);
+    question = (struct question){ .kind = ASK_PROBES, .after_offset = -1 };
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    assert_int_equal(question.ret.probes[0].context_bytes, 4);
+    assert_memory_equal(question.ret.probes[0].context, "id 7", 4);
+    store_question_deinit(&question);
+}
+
+static size_t event_count(enum event_kind kind)
+{
+    struct question question = { .kind = ASK_EVENTS };
+    size_t count = 0;
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    for (size_t i = 0; i < question.ret_row_count; i++)
+        count += question.ret.events[i].kind == kind;
+    store_question_deinit(&question);
+    return count;
+}
+
+static void test_Z07_leaps_of_the_offset_are_counted_and_gaps_are_not(void **state)
+{
+    struct store_figures figures;
+    (void)state;
+    bed.options.window = 100000;
+    bed_open();
+    desk_offer(&bed.desk, "orders", 0, 500000, 1, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&bed.desk, "orders", 0, 600000, 1, MARK_NONE,
+               OUTCOME_APPLIED); /* as far as the window, no further */
+    desk_offer(&bed.desk, "orders", 0, 499000, 1, MARK_NONE, OUTCOME_APPLIED); /* out of order */
+    store_figures_get(bed.store, &figures);
+    assert_int_equal(figures.jump_count, 0);
+    assert_int_equal(figures.rewind_count, 0);
+    desk_offer(&bed.desk, "orders", 0, 700001, 1, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&bed.desk, "orders", 0, 700002, 1, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&bed.desk, "orders", 0, 0, 1, MARK_NONE, OUTCOME_APPLIED);
+    store_figures_get(bed.store, &figures);
+    assert_int_equal(figures.jump_count, 1);
+    assert_int_equal(figures.rewind_count, 1);
+    assert_int_equal(event_count(EVENT_JUMP), 1);
+    assert_int_equal(event_count(EVENT_REWIND), 1);
+}
+
+static void test_L16_a_backup_made_while_records_come_opens_as_a_ledger(void **state)
+{
+    static struct order orders[50];
+    char path[160], copy_folder[160];
+    (void)state;
+    bed_open();
+    desk_offer(&bed.desk, "orders", 0, 0, 1000, MARK_NONE, OUTCOME_APPLIED);
+    bed_path("copy", copy_folder);
+    assert_int_equal(mkdir(copy_folder, 0700), 0);
+    struct question question = { .kind = DO_BACKUP };
+    snprintf(question.detail, sizeof question.detail, "%s/ledger.mdb", copy_folder);
+    for (int64_t i = 0; i < 50; i++) {
+        order_init(&orders[i], "orders", 0, 1000 + i, 1);
+        desk_post(&bed.desk, &orders[i]);
+    }
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    for (int64_t i = 0; i < 50; i++)
+        desk_pump(&bed.desk, &orders[i].is_answered);
+    assert_int_equal(event_count(EVENT_BACKUP), 1);
+    bed_close();
+    struct store_options options = bed.options;
+    options.folder = copy_folder;
+    options.is_missing_refused = true;
+    assert_int_equal(store_open(&options, &bed.store, bed.why, sizeof bed.why), STORE_OPENED);
+    bed.desk = desk_open(bed.store);
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 999), RECORD_APPLIED);
+    bed_close();
+    static const char *const names[] = { "ledger.mdb", "ledger.mdb-lock", "sinkonce.lock" };
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%.120s/%s", copy_folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(copy_folder), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
 
 int main(void)
@@ -149,6 +302,11 @@ int main(void)
         TEST(test_several_threads_that_deliver_one_stream_send_each_record_once),
         TEST(test_Z11_a_redelivery_far_below_the_window_is_dropped_and_counted),
         TEST(test_a_claim_of_many_thousand_records_is_taken_whole),
+        TEST(test_a_window_and_what_it_has_sent_again_outlive_a_restart),
+        TEST(test_a_window_closes_when_its_time_is_over),
+        TEST(test_an_intent_that_a_crash_left_says_so_and_keeps_what_a_probe_must_know),
+        TEST(test_Z07_leaps_of_the_offset_are_counted_and_gaps_are_not),
+        TEST(test_L16_a_backup_made_while_records_come_opens_as_a_ledger),
         TEST(test_a_commit_that_waits_for_company_answers_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
