@@ -281,8 +281,10 @@ enum question_kind {
     ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
     DO_RESOLVE_ONE, /* doubt_id, is_applied, detail.  NOT_FOUND with ret_id set: that doubt is over, and ret_state is what
                        its first record is now; with ret_id 0: never heard of, or over for long */
-    DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1; is_applied, expect_count, detail */
+    DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1, until_ms: 0, or only doubts that began
+                       just then (since_ms); is_applied, expect_count, detail */
     DO_DECIDE,      /* conflict: doubt_id names it; is_new_topic, detail */
+    DO_NOTE,        /* detail: kept as an event of kind ADMIN, and nothing else */
 };
 
 enum question_status {

@@ -249,7 +249,7 @@ static bool is_named(const struct question *question, const struct open_range *r
     *ret_last = is_everywhere || range->row.last < question->last ? range->row.last : question->last;
     return question_is_about(question, range->partition) &&
            (question->partition < 0 || question->partition == range->partition->number) &&
-           *ret_first <= *ret_last;
+           (question->until_ms == 0 || question->until_ms == range->row.since_ms) && *ret_first <= *ret_last;
 }
 
 /* Partition by partition, from the end of each: what leaves the end of a set moves nothing. */
@@ -381,22 +381,35 @@ static void do_decide(struct machine *machine, struct question *question)
     question->ret_count = 1;
 }
 
+static void do_note(struct machine *machine, struct question *question)
+{
+    audit_event(machine, EVENT_ADMIN, NULL, -1, -1, question->detail);
+}
+
 static bool is_change(enum question_kind kind)
 {
     return kind == DO_RESOLVE_ONE || kind == DO_RESOLVE || kind == DO_DECIDE || kind == DO_FORGET ||
-           kind == DO_REPLAY_OPEN || kind == DO_REPLAY_CLOSE;
+           kind == DO_REPLAY_OPEN || kind == DO_REPLAY_CLOSE || kind == DO_NOTE;
 }
 
 void machine_ask(struct machine *machine, struct question *question)
 {
     static void (*const ways[])(struct machine *, struct question *) = {
-        [ASK_RECORD] = ask_record,           [ASK_DOUBTS] = ask_doubts,
-        [ASK_PARTITIONS] = ask_partitions,   [ASK_CONFLICTS] = ask_conflicts,
-        [ASK_INTERVALS] = ask_intervals,     [ASK_PROBES] = ask_probes,
-        [ASK_REPLAYS] = ask_replays,         [DO_REPLAY_OPEN] = do_replay_open,
-        [DO_REPLAY_CLOSE] = do_replay_close, [DO_FORGET] = do_forget,
-        [ASK_EVENTS] = ask_events,           [DO_RESOLVE_ONE] = do_resolve_one,
-        [DO_RESOLVE] = do_resolve,           [DO_DECIDE] = do_decide,
+        [ASK_RECORD] = ask_record,
+        [ASK_DOUBTS] = ask_doubts,
+        [ASK_PARTITIONS] = ask_partitions,
+        [ASK_CONFLICTS] = ask_conflicts,
+        [ASK_INTERVALS] = ask_intervals,
+        [ASK_PROBES] = ask_probes,
+        [ASK_REPLAYS] = ask_replays,
+        [DO_REPLAY_OPEN] = do_replay_open,
+        [DO_REPLAY_CLOSE] = do_replay_close,
+        [DO_FORGET] = do_forget,
+        [ASK_EVENTS] = ask_events,
+        [DO_RESOLVE_ONE] = do_resolve_one,
+        [DO_RESOLVE] = do_resolve,
+        [DO_DECIDE] = do_decide,
+        [DO_NOTE] = do_note,
     };
     assert((size_t)question->kind < sizeof ways / sizeof ways[0] && ways[question->kind] != NULL);
     free(question->ret.any);

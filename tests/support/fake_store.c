@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "store.h"
 
+enum { FAKE_SINCE_MS = 1 }; /* when every doubt began */
 enum fake_state { FAKE_IN_FLIGHT, FAKE_IN_DOUBT, FAKE_APPLIED };
 
 struct fake_record {
@@ -533,7 +534,7 @@ static void fill_doubt(struct doubt_row *row, const struct fake_record *record)
                                .first = record->offset,
                                .last = record->offset,
                                .record_count = 1,
-                               .since_ms = 1,
+                               .since_ms = FAKE_SINCE_MS,
                                .attempts = record->attempts,
                                .cause = record->cause };
     memcpy(row->topic, record->topic, sizeof row->topic);
@@ -684,6 +685,7 @@ static bool is_named(const struct question *question, const struct fake_record *
     bool is_everywhere = question->first < 0 && question->last < 0;
     return record->state == FAKE_IN_DOUBT && is_asked(question, record->topic) &&
            (question->partition < 0 || question->partition == record->partition) &&
+           (question->until_ms == 0 || question->until_ms == FAKE_SINCE_MS) &&
            (is_everywhere || (record->offset >= question->first && record->offset <= question->last));
 }
 
@@ -793,7 +795,7 @@ static void fill_probe(struct probe_row *row, const struct fake_record *record)
     *row = (struct probe_row){ .doubt_id = record->doubt_id,
                                .partition = record->partition,
                                .offset = record->offset,
-                               .since_ms = 1,
+                               .since_ms = FAKE_SINCE_MS,
                                .attempts = record->attempts,
                                .context_bytes = (uint32_t)record->context_bytes };
     memcpy(row->topic, record->topic, sizeof row->topic);
@@ -917,6 +919,12 @@ static void do_backup(struct store *store, struct question *question)
     close(fd);
 }
 
+/* Events are not kept here. */
+static void do_note(struct store *store, struct question *question)
+{
+    (void)store, (void)question;
+}
+
 void store_ask(struct store_port *port, struct question *question)
 {
     static void (*const ways[])(struct store *, struct question *) = {
@@ -935,6 +943,7 @@ void store_ask(struct store_port *port, struct question *question)
         [DO_RESOLVE_ONE] = do_resolve_one,
         [DO_RESOLVE] = do_resolve,
         [DO_DECIDE] = do_decide,
+        [DO_NOTE] = do_note,
     };
     post(port, &question->posting, KIND_QUESTION);
     question->ret.any = NULL;
