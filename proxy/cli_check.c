@@ -59,19 +59,13 @@ static int check_all(const struct settings *settings, bool is_whole, bool is_con
     return folder_code != 0 ? folder_code : target_code;
 }
 
-int cli_check(int argc, char **argv, char **envp)
+int cli_check(const struct cli_arguments *arguments)
 {
     struct settings settings;
     struct settings_mistakes mistakes;
-    bool is_connecting = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--connect") != 0)
-            return cli_refuse(argv[0], argv[i]);
-        is_connecting = true;
-    }
-    const bool is_whole = settings_read(envp, &settings, &mistakes);
+    const bool is_whole = settings_read(arguments->environment, &settings, &mistakes);
     cli_print_mistakes(&mistakes);
-    const int code = check_all(&settings, is_whole, is_connecting);
+    const int code = check_all(&settings, is_whole, arguments->values[OPTION_CONNECT] != NULL);
     settings_mistakes_deinit(&mistakes);
     settings_deinit(&settings);
     return code;

@@ -8,8 +8,9 @@
 #include <event2/event.h>
 #include <jansson.h>
 
-int cli_version(void)
+int cli_version(const struct cli_arguments *arguments)
 {
+    (void)arguments;
     const curl_version_info_data *curl = curl_version_info(CURLVERSION_NOW);
     printf("sinkonce %s\n", SINKONCE_VERSION);
     printf("libevent %s\n", event_get_version());

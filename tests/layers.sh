@@ -37,11 +37,11 @@ nowhere() { only_in "$1" "$2" 'no file'; }
 
 check_includes() {
     only_in 'lmdb outside the ledger' '#include <lmdb\.h>' 'store/(env|rows_lmdb)\.[ch]'
-    only_in 'curl outside the target client' '#include <curl/' 'proxy/(upstream[a-z_]*\.[ch]|cli_version\.c)'
+    only_in 'curl outside the target client' '#include <curl/' 'proxy/(upstream[a-z_]*\.[ch]|cli_http\.c|cli_version\.c)'
     only_in 'bufferevents outside connections' '#include <event2/(bufferevent|buffer)' 'proxy/conn\.c'
     only_in 'libevent outside the loops' '#include <event2/' \
         'proxy/(conn|listener|loop|serve|upstream[a-z_]*|admin_health|cli_version)\.[ch]'
-    only_in 'jansson on the path of records' '#include <jansson\.h>' 'proxy/(admin[a-z_]*\.[ch]|serve\.c|cli_version\.c)'
+    only_in 'jansson on the path of records' '#include <jansson\.h>' 'proxy/(admin[a-z_]*\.[ch]|serve\.c|cli_[a-z_]*\.[ch])'
     only_in 'xxhash outside the identification' '#include <xxhash\.h>' 'proxy/identify[a-z_]*\.[ch]'
 }
 
@@ -75,13 +75,13 @@ check_forbidden() {
     nowhere 'a nested transaction' 'mdb_txn_begin\([^,]*,[[:space:]]*(\(|[a-mo-zA-MO-Z_]|N[^U])'
     nowhere 'shared listening ports' 'SO_REUSEPORT'
     nowhere 'redirections followed' 'CURLOPT_FOLLOWLOCATION'
-    nowhere 'a body that can be rewound' 'CURLOPT_(SEEKFUNCTION|POSTFIELDS\b|COPYPOSTFIELDS|IOCTLFUNCTION)'
+    only_in 'a body that can be rewound' 'CURLOPT_(SEEKFUNCTION|POSTFIELDS\b|COPYPOSTFIELDS|IOCTLFUNCTION)' 'proxy/cli_http\.c'
     nowhere 'fork or daemon' '\b(v?fork|daemon)[[:space:]]*\('
     nowhere 'a locale' '\bsetlocale[[:space:]]*\('
     nowhere 'a whole buffer copied' 'evbuffer_pullup\([^,]*,[[:space:]]*-1'
     nowhere 'evhttp' '\bevhttp_|event2/http'
     nowhere 'assertions switched off' '\bNDEBUG\b'
-    only_in 'JSON trees on the path of records' '\bjson_(loadb?|dumps|pack|unpack)[[:space:]]*\(' 'proxy/admin[a-z_]*\.c'
+    only_in 'JSON trees on the path of records' '\bjson_(loadb?|dumps|pack|unpack)[[:space:]]*\(' 'proxy/(admin|cli)[a-z_]*\.c'
 }
 
 plain='__assert_fail mem[a-z]+ str[a-z]+ __popcount[a-z0-9]+ __stack_chk_fail _GLOBAL_OFFSET_TABLE_'

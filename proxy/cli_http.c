@@ -1,0 +1,249 @@
+/*
+ * cli_http.c - the only file of the commands that names libcurl.
+ *
+ * The proxy's own client (upstream.h) is made for a loop and for records; a command asks once and waits.  What the
+ * environment says of proxies is not obeyed: the admin port is near.
+ */
+#include "cli_http.h"
+#include "cli_commands.h"
+#include "text.h"
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sysexits.h>
+
+enum {
+    CONNECT_TIMEOUT_MS = 5000,
+    ANSWER_BYTES_MAX = 64 << 20,
+    ENVIRONMENT_MAX = 4,
+    VARIABLE_BYTES_MAX = 8300
+};
+
+struct cli_server {
+    struct settings settings; /* only those of the admin port mean anything */
+    const struct cli_arguments *arguments;
+    const char *certificate; /* borrowed from the environment: that of the admin port; NULL: none */
+    bool is_https;
+    CURL *curl;
+};
+
+/* ---- where ---------------------------------------------------------------------------------------------------- */
+
+static const char *variable_of(const struct cli_arguments *arguments, const char *name)
+{
+    const size_t bytes = strlen(name);
+    for (char **at = arguments->environment; at != NULL && *at != NULL; at++) {
+        if (strncmp(*at, name, bytes) == 0 && (*at)[bytes] == '=' && (*at)[bytes + 1] != '\0')
+            return *at + bytes + 1;
+    }
+    return NULL;
+}
+
+/* An environment of what belongs to the admin port, the options before the variables, so that the settings' own reader
+ * judges them. */
+struct few_variables {
+    char room[ENVIRONMENT_MAX][VARIABLE_BYTES_MAX];
+    char *list[ENVIRONMENT_MAX + 1];
+    size_t count;
+};
+
+static void variable_add(struct few_variables *few, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    snprintf(few->room[few->count], VARIABLE_BYTES_MAX, "%s=%s", name, value);
+    few->list[few->count] = few->room[few->count];
+    few->list[++few->count] = NULL;
+}
+
+static const char *without_scheme(const char *address, bool *ret_is_https)
+{
+    *ret_is_https = address != NULL && strncasecmp(address, "https://", 8) == 0;
+    if (*ret_is_https)
+        return address + 8;
+    return address != NULL && strncasecmp(address, "http://", 7) == 0 ? address + 7 : address;
+}
+
+/* False: what belongs to the admin port is wrong, and has been said. */
+static bool server_read(struct cli_server *server)
+{
+    static struct few_variables few;
+    struct settings_mistakes mistakes;
+    const struct cli_arguments *arguments = server->arguments;
+    const char *admin = arguments->values[OPTION_ADMIN], *token_file = arguments->values[OPTION_TOKEN_FILE];
+    bool is_good = true;
+    few.count = 0;
+    server->certificate = variable_of(arguments, "SINKONCE_ADMIN_CERT_FILE");
+    if (admin == NULL) {
+        variable_add(&few, "SINKONCE_ADMIN_LISTEN", variable_of(arguments, "SINKONCE_ADMIN_LISTEN"));
+        server->is_https = server->certificate != NULL;
+    } else {
+        variable_add(&few, "SINKONCE_ADMIN_LISTEN", without_scheme(admin, &server->is_https));
+    }
+    if (token_file == NULL)
+        variable_add(&few, "SINKONCE_ADMIN_TOKEN", variable_of(arguments, "SINKONCE_ADMIN_TOKEN"));
+    variable_add(&few, "SINKONCE_ADMIN_TOKEN_FILE",
+                 token_file != NULL ? token_file : variable_of(arguments, "SINKONCE_ADMIN_TOKEN_FILE"));
+    const bool is_whole = settings_read(few.list, &server->settings, &mistakes);
+    (void)is_whole; /* what is missing besides is serve's to report */
+    for (size_t i = 0; i < mistakes.line_count; i++) {
+        if (strncmp(mistakes.lines[i], "SINKONCE_ADMIN_", 15) != 0)
+            continue;
+        fprintf(stderr, "sinkonce: %s\n", mistakes.lines[i]);
+        is_good = false;
+    }
+    settings_mistakes_deinit(&mistakes);
+    return is_good;
+}
+
+struct cli_server *cli_server_new(const struct cli_arguments *arguments, int *ret_code)
+{
+    struct cli_server *server = calloc(1, sizeof *server);
+    *ret_code = EX_OSERR;
+    if (server == NULL)
+        return NULL;
+    server->arguments = arguments;
+    *ret_code = EX_CONFIG;
+    if (server_read(server)) {
+        const struct listen_address *address = &server->settings.admin_listen;
+        if (address->is_unix || address->port != 0)
+            server->curl = curl_easy_init();
+        else
+            fprintf(stderr,
+                    "sinkonce: SINKONCE_ADMIN_LISTEN has port 0: nobody can know which one was taken; "
+                    "name it with --admin\n");
+    }
+    if (server->curl != NULL)
+        return server;
+    cli_server_free(server);
+    return NULL;
+}
+
+void cli_server_free(struct cli_server *server)
+{
+    if (server == NULL)
+        return;
+    curl_easy_cleanup(server->curl);
+    settings_deinit(&server->settings);
+    free(server);
+}
+
+const char *cli_server_name(const struct cli_server *server)
+{
+    return server->settings.admin_listen.text;
+}
+
+/* ---- ask ------------------------------------------------------------------------------------------------------- */
+
+/* A wildcard is an address to listen on, not one to connect to. */
+static const char *host_to_ask(const char *host)
+{
+    if (strcmp(host, "0.0.0.0") == 0)
+        return "127.0.0.1";
+    return strcmp(host, "::") == 0 ? "::1" : host;
+}
+
+static void url_set(struct cli_server *server, const char *path)
+{
+    const struct listen_address *address = &server->settings.admin_listen;
+    const char *host = address->is_unix ? "localhost" : host_to_ask(address->host);
+    const bool is_v6 = strchr(host, ':') != NULL;
+    char url[4096], port[8] = "";
+    if (!address->is_unix)
+        snprintf(port, sizeof port, ":%u", (unsigned)address->port);
+    snprintf(url, sizeof url, "%s://%s%s%s%s%s", server->is_https ? "https" : "http", is_v6 ? "[" : "", host,
+             is_v6 ? "]" : "", port, path);
+    curl_easy_setopt(server->curl, CURLOPT_URL, url);
+    if (address->is_unix)
+        curl_easy_setopt(server->curl, CURLOPT_UNIX_SOCKET_PATH, address->host);
+}
+
+/* The health check of a container looks at the process beside it: what its certificate says does not make it ill.  Every
+ * other command checks it, against the file that the instance itself shows when no other is named. */
+static void tls_set(struct cli_server *server)
+{
+    const char *const *values = server->arguments->values;
+    const char *ca_file = values[OPTION_CA_FILE] != NULL ? values[OPTION_CA_FILE] : server->certificate;
+    if (!server->arguments->command->is_client) {
+        curl_easy_setopt(server->curl, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(server->curl, CURLOPT_SSL_VERIFYHOST, 0L);
+    } else if (ca_file != NULL) {
+        curl_easy_setopt(server->curl, CURLOPT_CAINFO, ca_file);
+    }
+    if (values[OPTION_CERT_FILE] != NULL)
+        curl_easy_setopt(server->curl, CURLOPT_SSLCERT, values[OPTION_CERT_FILE]);
+    if (values[OPTION_KEY_FILE] != NULL)
+        curl_easy_setopt(server->curl, CURLOPT_SSLKEY, values[OPTION_KEY_FILE]);
+}
+
+static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
+{
+    struct text *text = context;
+    if (text->byte_count + size * count > ANSWER_BYTES_MAX)
+        return 0;
+    text_add(text, slice_of(bytes, size * count));
+    return text->is_lost ? 0 : size * count;
+}
+
+/* False: no memory. */
+static bool fields_make(const struct cli_server *server, bool has_body, struct curl_slist **ret_fields)
+{
+    char field[VARIABLE_BYTES_MAX];
+    struct curl_slist *fields = curl_slist_append(NULL, "Expect:");
+    *ret_fields = fields;
+    if (fields != NULL && has_body)
+        fields = curl_slist_append(fields, "Content-Type: application/json");
+    if (fields == NULL || server->settings.admin_token[0] == '\0')
+        return fields != NULL;
+    snprintf(field, sizeof field, "Authorization: Bearer %s", server->settings.admin_token);
+    return curl_slist_append(fields, field) != NULL;
+}
+
+bool cli_http_ask(struct cli_server *server, const char *method, const char *path, const char *body,
+                  uint64_t timeout_ms, struct cli_answer *ret, char ret_why[], size_t why_bytes_max)
+{
+    struct text text = { 0 };
+    struct curl_slist *fields = NULL;
+    CURL *curl = server->curl;
+    char words[CURL_ERROR_SIZE] = "";
+    long status = 0;
+    *ret = (struct cli_answer){ .status = 0 };
+    curl_easy_reset(curl);
+    url_set(server, path);
+    tls_set(server);
+    CURLcode code = fields_make(server, body != NULL, &fields) ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, fields);
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, words);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &text);
+    if (body != NULL) { /* never on a connection that may have ended: libcurl would send the change twice */
+        curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+    }
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    if (code == CURLE_OK)
+        code = curl_easy_perform(curl);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL);
+    curl_slist_free_all(fields);
+    text_add(&text, slice_of("", 1));
+    ret->status = (int)status;
+    if (code == CURLE_OK && text_take(&text, &ret->body, &ret->body_bytes)) {
+        ret->body_bytes--;
+        return true;
+    }
+    snprintf(ret_why, why_bytes_max, "%s", words[0] != '\0' ? words : curl_easy_strerror(code));
+    text_deinit(&text);
+    return false;
+}
+
+void cli_answer_deinit(struct cli_answer *answer)
+{
+    free(answer->body);
+    *answer = (struct cli_answer){ .status = 0 };
+}
