@@ -216,7 +216,8 @@ struct applied_piece applied_piece_at(struct machine *machine, const struct part
     int64_t stretch_last = lesser(limit, chunk_first(number) + last);
     if (is_applied || (chunk->applied_count > 0 && number >= row->folded_to))
         return (struct applied_piece){ stretch_last, is_applied, false, 0 };
-    if (chunk->applied_count > 0) /* below the fold a chunk may have both rows; see format.h */
+    /* below the fold a chunk may have both rows, and then its runs come first; see format.h */
+    if (chunk->applied_count > 0 && last < CHUNK_OFFSETS - 1)
         limit = stretch_last;
     return piece_of_full(machine, partition, offset, limit);
 }

@@ -76,6 +76,20 @@ void audit_close_conflict(struct machine *machine, struct partition *partition)
     partitions_touch(machine, partition);
 }
 
+void audit_restore_conflict(struct machine *machine, struct partition *partition,
+                            const struct conflict_row *row)
+{
+    partition->conflict = malloc(sizeof *row);
+    if (partition->conflict == NULL) {
+        rows_spoil(machine->rows);
+        return;
+    }
+    *partition->conflict = *row;
+    partition->row.conflict_id = row->id;
+    machine->figures.conflict_open_count++;
+    partitions_touch(machine, partition);
+}
+
 static bool load_conflict(struct machine *machine, uint64_t id, struct slice value)
 {
     struct conflict_row row;

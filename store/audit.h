@@ -14,6 +14,9 @@ void audit_event(struct machine *machine, enum event_kind kind, const struct par
 void audit_conflict(struct machine *machine, struct partition *partition, const struct conflict_row *what);
 /* The decision is there: the row goes, the partition is open again. */
 void audit_close_conflict(struct machine *machine, struct partition *partition);
+/* Put back what was written down elsewhere. */
+void audit_restore_conflict(struct machine *machine, struct partition *partition,
+                            const struct conflict_row *row);
 void audit_load_conflicts(struct machine *machine);
 
 #endif

@@ -224,16 +224,22 @@ static bool make_id(char id[STORE_ID_CHARS + 1])
     return true;
 }
 
-/* 0, or the number of what went wrong. */
-static int write_first_row(struct env *env, const struct store_options *options, uint64_t unix_ms)
+struct first_row {
+    const struct store_options *options; /* borrowed */
+    uint64_t unix_ms;
+};
+
+/* An env_fill_fn. */
+static int write_first_row(void *context, struct env *env)
 {
+    const struct first_row *first = context;
     struct rows rows;
-    struct store_row row = { .format = FORMAT_VERSION, .created_ms = unix_ms };
+    struct store_row row = { .format = FORMAT_VERSION, .created_ms = first->unix_ms };
     struct key key = key_meta(META_STORE);
     struct value value;
     if (!make_id(row.id))
         return errno;
-    memcpy(row.scope, options->scope, strlen(options->scope) + 1);
+    memcpy(row.scope, first->options->scope, strlen(first->options->scope) + 1);
     store_row_write(&row, &value);
     if (rows_begin(&rows, env->mdb, env->table) != ROWS_OK)
         return rows.error;
@@ -252,8 +258,7 @@ static int flush_path(const char *path, int flags)
     return error;
 }
 
-static enum store_open_status make_ledger(struct env *env, const struct store_options *options,
-                                          uint64_t unix_ms, struct why why)
+static enum store_open_status make_ledger(struct env *env, env_fill_fn *fill, void *context, struct why why)
 {
     char path[PATH_MAX], aside[PATH_MAX], aside_lock[PATH_MAX];
     if (!path_in(env, "ledger.mdb", path) || !path_in(env, "ledger.mdb.new", aside) ||
@@ -263,7 +268,7 @@ static enum store_open_status make_ledger(struct env *env, const struct store_op
     unlink(aside_lock);
     int error = open_file(env, aside);
     if (error == 0)
-        error = write_first_row(env, options, unix_ms);
+        error = fill(context, env);
     if (env->mdb != NULL)
         mdb_env_close(env->mdb);
     env->mdb = NULL;
@@ -274,6 +279,10 @@ static enum store_open_status make_ledger(struct env *env, const struct store_op
         error = errno;
     if (error == 0)
         error = flush_path(env->folder, O_RDONLY | O_DIRECTORY);
+    if (error != 0)
+        unlink(aside);
+    if (error == ENV_FILL_REFUSED)
+        return STORE_UNREADABLE;
     if (error != 0)
         return unreadable(why, "cannot make a ledger in %s: %s", env->folder, mdb_strerror(error));
     return STORE_OPENED;
@@ -286,8 +295,8 @@ static enum store_open_status check_row(const struct store_row *row, const char 
     if (row->format != FORMAT_VERSION)
         return unreadable(
             why,
-            "the ledger has format %u and this program reads format %d; start the version that wrote "
-            "it",
+            "the ledger has format %u and this program reads format %d; start the version that wrote it, or "
+            "export the ledger with that version and import it with this one",
             row->format, FORMAT_VERSION);
     if (strcmp(row->scope, scope) != 0)
         return unreadable(
@@ -364,7 +373,7 @@ static enum store_open_status open_all(struct env *env, const struct store_optio
     if (status == STORE_OPENED)
         status = look_for_ledger(env, options, ret_is_created, why);
     if (status == STORE_OPENED && *ret_is_created)
-        status = make_ledger(env, options, unix_ms, why);
+        status = make_ledger(env, write_first_row, &(struct first_row){ options, unix_ms }, why);
     if (status == STORE_OPENED)
         status = open_existing(env, why);
     if (status == STORE_OPENED)
@@ -372,20 +381,56 @@ static enum store_open_status open_all(struct env *env, const struct store_optio
     return status;
 }
 
-enum store_open_status env_init(struct env *env, const struct store_options *options, uint64_t unix_ms,
-                                struct store_row *ret_store, bool *ret_is_created, char words[],
-                                size_t words_bytes_max)
+static enum store_open_status name_folder(struct env *env, const struct store_options *options,
+                                          struct why why)
 {
-    struct why why = { words, words_bytes_max };
     *env = (struct env){ .lock_fd = -1, .bytes_max = options->ledger_bytes_max };
     if (strlen(options->scope) > SCOPE_BYTES_MAX)
         return unreadable(why, "the scope is longer than %d bytes", SCOPE_BYTES_MAX);
     if (strlen(options->folder) >= sizeof env->folder)
         return unreadable(why, "the name of the data folder is too long");
     memcpy(env->folder, options->folder, strlen(options->folder) + 1);
-    enum store_open_status status = open_all(env, options, unix_ms, ret_store, ret_is_created, why);
+    return STORE_OPENED;
+}
+
+enum store_open_status env_init(struct env *env, const struct store_options *options, uint64_t unix_ms,
+                                struct store_row *ret_store, bool *ret_is_created, char words[],
+                                size_t words_bytes_max)
+{
+    struct why why = { words, words_bytes_max };
+    enum store_open_status status = name_folder(env, options, why);
+    if (status == STORE_OPENED)
+        status = open_all(env, options, unix_ms, ret_store, ret_is_created, why);
     if (status != STORE_OPENED)
         env_deinit(env);
+    return status;
+}
+
+static enum store_open_status make_all(struct env *env, const struct store_options *options,
+                                       env_fill_fn *fill, void *context, struct why why)
+{
+    bool is_missing = false;
+    struct store_options willing = *options;
+    willing.is_missing_refused = false;
+    enum store_open_status status = lock_folder(env, why);
+    if (status == STORE_OPENED)
+        status = check_fs(env, options->is_network_fs_allowed, why);
+    if (status == STORE_OPENED)
+        status = look_for_ledger(env, &willing, &is_missing, why);
+    if (status == STORE_OPENED && !is_missing)
+        return unreadable(why, "there is a ledger in %s already; nothing was changed", env->folder);
+    return status == STORE_OPENED ? make_ledger(env, fill, context, why) : status;
+}
+
+enum store_open_status env_make(const struct store_options *options, env_fill_fn *fill, void *context,
+                                char words[], size_t words_bytes_max)
+{
+    struct why why = { words, words_bytes_max };
+    struct env env;
+    enum store_open_status status = name_folder(&env, options, why);
+    if (status == STORE_OPENED)
+        status = make_all(&env, options, fill, context, why);
+    env_deinit(&env);
     return status;
 }
 

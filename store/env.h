@@ -39,6 +39,14 @@ void env_deinit(struct env *env); /* also gives the folder back */
  * below another volume by now, would take every success that it holds with it. */
 bool env_is_in_place(const struct env *env);
 
+enum { ENV_FILL_REFUSED = -1 };
+/* Writes the rows of a new ledger that nobody sees yet.  0, the number of what went wrong, or ENV_FILL_REFUSED: then
+ * it has written the sentence itself. */
+typedef int env_fill_fn(void *context, struct env *env);
+/* Make a ledger in a folder without one: all of it or nothing.  Nothing stays open. */
+MUST_CHECK enum store_open_status env_make(const struct store_options *options, env_fill_fn *fill,
+                                           void *context, char why[], size_t why_bytes_max);
+
 /* After a failed commit: the library is closed and opened again, so that what it believes is what the disk says.
  * False: it cannot be opened now, or is not in its place; env->mdb is NULL. */
 MUST_CHECK bool env_reopen(struct env *env);

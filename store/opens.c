@@ -335,6 +335,29 @@ void opens_set_mark(struct machine *machine, struct open_range *range, int64_t o
     save(machine, range);
 }
 
+/* ---- putting back ----------------------------------------------------------------------------------------------- */
+
+void opens_restore(struct machine *machine, struct partition *partition, int64_t first,
+                   const struct open_row *row, const record_mark marks[])
+{
+    struct open_range *range = range_new(machine, partition, first, row, marks);
+    if (range == NULL)
+        rows_spoil(machine->rows);
+    else
+        save(machine, range);
+}
+
+void opens_restore_context(struct machine *machine, struct open_range *range, int64_t offset,
+                           struct slice context)
+{
+    struct key key = key_pair(TABLE_CONTEXTS, range->partition->row.pid, (uint64_t)offset);
+    rows_put(machine->rows, key_slice(&key), context);
+    if (range->row.has_contexts)
+        return;
+    range->row.has_contexts = true;
+    save(machine, range);
+}
+
 /* ---- loading ---------------------------------------------------------------------------------------------------- */
 
 /* Rows are grouped by pid, so that the partition is looked for once per group. */

@@ -37,6 +37,12 @@ void opens_doubt(struct machine *machine, struct open_range *range, enum doubt_c
 record_mark opens_mark(const struct open_range *range, int64_t offset);
 void opens_set_mark(struct machine *machine, struct open_range *range, int64_t offset, record_mark mark);
 
+/* Put back what was written down elsewhere; has_contexts follows with the first context. */
+void opens_restore(struct machine *machine, struct partition *partition, int64_t first,
+                   const struct open_row *row, const record_mark marks[]);
+void opens_restore_context(struct machine *machine, struct open_range *range, int64_t offset,
+                           struct slice context);
+
 void opens_load(struct machine *machine);
 void opens_forget(struct machine *machine, struct partition *partition);
 

@@ -1,0 +1,344 @@
+/*
+ * verify.c - does a ledger hold together?
+ *
+ * First every row by itself: is it one of a known table, can it be read, does its pid belong to anybody?  Then each
+ * applied set against what its partition says of it, and each open record against the applied ones.
+ */
+#include "verify.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "applied.h"
+#include "machine_state.h"
+#include "opens.h"
+#include "pairs.h"
+#include "partitions.h"
+
+enum { FINDINGS_MAX = 1000, TABLE_COUNT = TABLE_PAST + 1 };
+
+struct verifier {
+    struct machine *machine; /* borrowed */
+    store_line_fn *line;
+    void *context;      /* borrowed */
+    bool *is_known_pid; /* owned: next_pid cells */
+    uint64_t finding_count;
+    uint64_t row_counts[TABLE_COUNT], row_bytes[TABLE_COUNT];
+};
+
+__attribute__((format(printf, 2, 3))) static void find(struct verifier *verifier, const char *format, ...)
+{
+    char words[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    if (verifier->finding_count++ < FINDINGS_MAX)
+        (void)verifier->line(verifier->context, slice_of_text(words));
+}
+
+static const char *table_name(unsigned table)
+{
+    static const char *const names[TABLE_COUNT] = {
+        [TABLE_META] = "meta",       [TABLE_PART] = "partitions",     [TABLE_RUNS] = "runs",
+        [TABLE_FULL] = "full",       [TABLE_OPEN] = "open",           [TABLE_MARKS] = "marks",
+        [TABLE_SAMPLES] = "samples", [TABLE_REPLIES] = "replies",     [TABLE_RING] = "ring",
+        [TABLE_EVENTS] = "events",   [TABLE_CONFLICTS] = "conflicts", [TABLE_CONTEXTS] = "contexts",
+        [TABLE_REPLAYS] = "replays", [TABLE_PAST] = "past",
+    };
+    return table < TABLE_COUNT && names[table] != NULL ? names[table] : "unknown";
+}
+
+/* ---- rows by themselves ----------------------------------------------------------------------------------------- */
+
+static bool is_value_good(enum table table, uint64_t number, struct slice value)
+{
+    struct chunk chunk;
+    struct full_row full;
+    struct open_row open;
+    bool has_marks;
+    record_mark marks[OPEN_RECORDS_MAX];
+    int64_t offset;
+    struct reply_row reply;
+    struct past_row past;
+    switch ((int)table) {
+    case TABLE_RUNS:
+        return chunk_read(value, &chunk);
+    case TABLE_FULL:
+        return full_row_read(value, number, &full);
+    case TABLE_OPEN:
+        return open_row_read(value, (int64_t)number, &open, &has_marks, marks);
+    case TABLE_MARKS:
+        return marks_is_block(value);
+    case TABLE_SAMPLES:
+        return sample_read(value, &offset, marks) && (uint64_t)offset / CHUNK_OFFSETS == number;
+    case TABLE_REPLIES:
+        return reply_row_read(value, &reply);
+    case TABLE_CONTEXTS:
+        return value.byte_count <= RECORD_CONTEXT_BYTES_MAX;
+    case TABLE_PAST:
+        return past_row_read(value, &past);
+    default:
+        return false;
+    }
+}
+
+/* A row whose key is a pid and a number. */
+static void check_pair(struct verifier *verifier, enum table table, struct slice key, struct slice value)
+{
+    uint32_t pid;
+    uint64_t number;
+    if (!key_read_pair(key, table, &pid, &number) || !is_value_good(table, number, value))
+        find(verifier, "a row of %s cannot be read", table_name(table));
+    else if (pid >= verifier->machine->counters.next_pid || !verifier->is_known_pid[pid])
+        find(verifier, "a row of %s belongs to history %u, which nobody has", table_name(table), pid);
+}
+
+/* A row whose key is a number. */
+static void check_number(struct verifier *verifier, enum table table, struct slice key, struct slice value)
+{
+    uint64_t number;
+    uint32_t pid;
+    int64_t offset;
+    struct event_row event;
+    struct conflict_row conflict;
+    struct replay_row replay;
+    struct part_row sent;
+    bool is_good = key_read_number(key, table, &number);
+    if (table == TABLE_RING)
+        is_good = is_good && ring_read(value, &pid, &offset);
+    else if (table == TABLE_EVENTS)
+        is_good = is_good && event_row_read(number, value, &event);
+    else if (table == TABLE_CONFLICTS)
+        is_good = is_good && conflict_row_read(number, value, &conflict, &pid);
+    else
+        is_good = is_good && replay_row_read(number, value, &replay, &sent);
+    if (!is_good)
+        find(verifier, "a row of %s cannot be read", table_name(table));
+}
+
+static void check_row(struct verifier *verifier, struct slice key, struct slice value)
+{
+    unsigned table = key.byte_count == 0 ? 0 : (uint8_t)key.at[0];
+    if (table == 0 || table >= TABLE_COUNT) {
+        find(verifier, "a row of table %u, which does not exist", table);
+        return;
+    }
+    verifier->row_counts[table]++;
+    verifier->row_bytes[table] += key.byte_count + value.byte_count;
+    bool is_number =
+        table == TABLE_RING || table == TABLE_EVENTS || table == TABLE_CONFLICTS || table == TABLE_REPLAYS;
+    if (is_number)
+        check_number(verifier, (enum table)table, key, value);
+    else if (table != TABLE_META && table != TABLE_PART) /* these were read when it was loaded */
+        check_pair(verifier, (enum table)table, key, value);
+}
+
+static void check_rows(struct verifier *verifier)
+{
+    uint8_t from[512] = { 0 };
+    size_t from_bytes = 0;
+    struct slice key, value;
+    while (rows_seek(verifier->machine->rows, slice_of((const char *)from, from_bytes + 1), &key, &value)) {
+        check_row(verifier, key, value);
+        from_bytes = key.byte_count < sizeof from ? key.byte_count : sizeof from - 1;
+        memcpy(from, key.at, from_bytes);
+        from[from_bytes] = 0; /* the least key behind this one */
+    }
+}
+
+/* ---- rows among each other -------------------------------------------------------------------------------------- */
+
+struct tally {
+    uint64_t applied_count, interval_count;
+    int64_t lowest, highest;
+};
+
+static void tally_chunk(struct tally *tally, uint64_t number, const struct chunk *chunk)
+{
+    uint16_t last;
+    tally->applied_count += chunk->applied_count;
+    tally->interval_count += chunk->run_count;
+    for (uint32_t at = 0; at < CHUNK_OFFSETS; at = last + 1u) {
+        if (!chunk_stretch(chunk, (uint16_t)at, &last))
+            continue;
+        int64_t first = (int64_t)(number * CHUNK_OFFSETS + at),
+                end = (int64_t)(number * CHUNK_OFFSETS + last);
+        tally->lowest = tally->lowest < 0 || first < tally->lowest ? first : tally->lowest;
+        tally->highest = end > tally->highest ? end : tally->highest;
+    }
+}
+
+static void tally_full(struct tally *tally, const struct full_row *row)
+{
+    int64_t end = (int64_t)(row->last * CHUNK_OFFSETS + (CHUNK_OFFSETS - 1));
+    tally->applied_count += (uint64_t)(end - row->from) + 1 - row->gap_count;
+    tally->interval_count++;
+    tally->lowest = tally->lowest < 0 || row->from < tally->lowest ? row->from : tally->lowest;
+    tally->highest = end > tally->highest ? end : tally->highest;
+}
+
+static struct tally tally_set(struct verifier *verifier, uint32_t pid)
+{
+    struct rows *rows = verifier->machine->rows;
+    struct tally tally = { 0, 0, -1, -1 };
+    struct slice value;
+    uint64_t number;
+    struct chunk chunk;
+    struct full_row row;
+    for (uint64_t at = 0; pairs_next(rows, TABLE_RUNS, pid, at, &number, &value); at = number + 1)
+        if (number <= (uint64_t)INT64_MAX / CHUNK_OFFSETS && chunk_read(value, &chunk))
+            tally_chunk(&tally, number, &chunk);
+    for (uint64_t at = 0; pairs_next(rows, TABLE_FULL, pid, at, &number, &value); at = number + 1)
+        if (full_row_read(value, number, &row))
+            tally_full(&tally, &row);
+    return tally;
+}
+
+static void check_set(struct verifier *verifier, const char *topic, int32_t number,
+                      const struct part_row *row)
+{
+    struct tally tally = tally_set(verifier, row->pid);
+    if (tally.applied_count != row->applied_count)
+        find(verifier, "%s/%d: %llu records are applied, and %llu are said to be", topic, number,
+             (unsigned long long)tally.applied_count, (unsigned long long)row->applied_count);
+    if (tally.interval_count != row->interval_count)
+        find(verifier, "%s/%d: there are %llu intervals, and %llu are said to be", topic, number,
+             (unsigned long long)tally.interval_count, (unsigned long long)row->interval_count);
+    if (tally.lowest != row->lowest || tally.highest != row->highest)
+        find(verifier, "%s/%d: applied from %lld to %lld, and said to be from %lld to %lld", topic, number,
+             (long long)tally.lowest, (long long)tally.highest, (long long)row->lowest,
+             (long long)row->highest);
+}
+
+static void check_opens(struct verifier *verifier, const struct partition *partition)
+{
+    int64_t met;
+    for (size_t i = 0; i < partition->opens.count; i++) {
+        const struct open_range *range = partition->opens.at[i];
+        const struct counters_row *counters = &verifier->machine->counters;
+        if (range->row.replay_id == 0 &&
+            applied_next(verifier->machine, partition, range->first, range->row.last, &met))
+            find(verifier, "%s/%d: offset %lld is both applied and open", partition->topic, partition->number,
+                 (long long)met);
+        if (range->row.id >= counters->next_doubt_id ||
+            (range->row.state == OPEN_IN_DOUBT && range->row.id == 0))
+            find(verifier, "%s/%d: the doubt at offset %lld has a number that was never given",
+                 partition->topic, partition->number, (long long)range->first);
+    }
+}
+
+static void check_partition(struct verifier *verifier, const struct partition *partition)
+{
+    check_set(verifier, partition->topic, partition->number, &partition->row);
+    check_opens(verifier, partition);
+    if ((partition->conflict == NULL) != (partition->row.conflict_id == 0))
+        find(verifier, "%s/%d: waits for a decision that is not there", partition->topic, partition->number);
+}
+
+static void know_pids(struct verifier *verifier)
+{
+    struct machine *machine = verifier->machine;
+    struct slice key, value;
+    uint32_t pid = 0;
+    uint64_t zero;
+    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
+         partition = partitions_next(machine, partition))
+        verifier->is_known_pid[partition->row.pid] = true;
+    for (const struct replay *replay = machine->replays; replay != NULL; replay = replay->next)
+        verifier->is_known_pid[replay->sent.row.pid] = true;
+    struct key from = key_pair(TABLE_PAST, 0, 0);
+    while (rows_seek(machine->rows, key_slice(&from), &key, &value) && key_is_of(key, TABLE_PAST) &&
+           key_read_pair(key, TABLE_PAST, &pid, &zero)) {
+        if (pid < machine->counters.next_pid)
+            verifier->is_known_pid[pid] = true;
+        from = key_pair(TABLE_PAST, pid, zero + 1);
+    }
+}
+
+uint64_t verify(struct machine *machine, store_line_fn *line, void *context)
+{
+    struct verifier verifier = { .machine = machine, .line = line, .context = context };
+    verifier.is_known_pid = calloc(machine->counters.next_pid, sizeof verifier.is_known_pid[0]);
+    if (verifier.is_known_pid == NULL) {
+        find(&verifier, "no memory");
+        return verifier.finding_count;
+    }
+    know_pids(&verifier);
+    check_rows(&verifier);
+    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
+         partition = partitions_next(machine, partition))
+        check_partition(&verifier, partition);
+    for (const struct replay *replay = machine->replays; replay != NULL; replay = replay->next)
+        check_set(&verifier, replay->row.topic, replay->row.partition, &replay->sent.row);
+    if (rows_status(machine->rows) != ROWS_OK)
+        find(&verifier, "the file cannot be read to its end");
+    free(verifier.is_known_pid);
+    return verifier.finding_count;
+}
+
+/* ---- figures ---------------------------------------------------------------------------------------------------- */
+
+static bool say_nothing(void *context, struct slice line)
+{
+    (void)context;
+    (void)line;
+    return true;
+}
+
+static void say(store_line_fn *line, void *context, const char *name, uint64_t number)
+{
+    char words[96];
+    snprintf(words, sizeof words, "%s %llu", name, (unsigned long long)number);
+    (void)line(context, slice_of_text(words));
+}
+
+static void say_text(store_line_fn *line, void *context, const char *name, const char *text)
+{
+    char words[320];
+    snprintf(words, sizeof words, "%s %.300s", name, text);
+    (void)line(context, slice_of_text(words));
+}
+
+static void say_tables(const struct verifier *verifier, store_line_fn *line, void *context)
+{
+    char name[48];
+    for (unsigned table = TABLE_META; table < TABLE_COUNT; table++) {
+        snprintf(name, sizeof name, "rows_%s", table_name(table));
+        say(line, context, name, verifier->row_counts[table]);
+        snprintf(name, sizeof name, "bytes_%s", table_name(table));
+        say(line, context, name, verifier->row_bytes[table]);
+    }
+}
+
+void verify_stat(struct machine *machine, const struct store_row *row, store_line_fn *line, void *context)
+{
+    struct verifier verifier = { .machine = machine, .line = say_nothing };
+    struct machine_figures figures;
+    uint64_t applied_count = 0, in_flight_count = 0;
+    verifier.is_known_pid = calloc(machine->counters.next_pid, sizeof verifier.is_known_pid[0]);
+    if (verifier.is_known_pid != NULL)
+        check_rows(&verifier);
+    free(verifier.is_known_pid);
+    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
+         partition = partitions_next(machine, partition)) {
+        applied_count += partition->row.applied_count;
+        for (size_t i = 0; i < partition->opens.count; i++)
+            if (partition->opens.at[i]->row.state == OPEN_INTENT)
+                in_flight_count += opens_count(partition->opens.at[i]);
+    }
+    machine_figures_get(machine, &figures);
+    say(line, context, "format", row->format);
+    say_text(line, context, "id", row->id);
+    say_text(line, context, "scope", row->scope);
+    say(line, context, "created_ms", row->created_ms);
+    say(line, context, "boots", row->boot_count);
+    say(line, context, "partitions", machine->partition_count);
+    say(line, context, "applied_records", applied_count);
+    say(line, context, "intervals", figures.interval_count);
+    say(line, context, "in_doubt_records", figures.in_doubt_records);
+    say(line, context, "in_flight_records", in_flight_count);
+    say(line, context, "conflicts", figures.conflict_open_count);
+    say(line, context, "replay_windows", figures.replay_open_count);
+    say_tables(&verifier, line, context);
+}
