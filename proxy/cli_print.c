@@ -25,6 +25,23 @@ void cli_print_text(const char *text, FILE *out)
     fputs(cell, out);
 }
 
+/* Piece by piece, because a piece is all that a cell holds. */
+void cli_print_lines(const char *text, FILE *out)
+{
+    char line[CELL_BYTES_MAX / 2], cell[CELL_BYTES_MAX];
+    while (*text != '\0') {
+        const size_t bytes = strcspn(text, "\n"), taken = bytes < sizeof line ? bytes : sizeof line - 1;
+        memcpy(line, text, taken);
+        line[taken] = '\0';
+        text_copy(line, cell);
+        fputs(cell, out);
+        text += taken;
+        if (*text == '\n' || *text == '\0')
+            fputc('\n', out);
+        text += *text == '\n';
+    }
+}
+
 static void cell_of(const json_t *value, char cell[CELL_BYTES_MAX])
 {
     if (json_is_string(value))

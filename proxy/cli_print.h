@@ -21,6 +21,8 @@ void cli_print_table(const json_t *rows, const struct cli_column columns[], size
                      bool has_titles, FILE *out);
 /* One line for each member, objects and lists indented below their name. */
 void cli_print_members(json_t *object, FILE *out);
+/* Text on one line, or on as many as it has. */
 void cli_print_text(const char *text, FILE *out);
+void cli_print_lines(const char *text, FILE *out);
 
 #endif

@@ -41,7 +41,7 @@ check_includes() {
     only_in 'bufferevents outside connections' '#include <event2/(bufferevent|buffer)' 'proxy/conn\.c'
     only_in 'libevent outside the loops' '#include <event2/' \
         'proxy/(conn|listener|loop|serve|upstream[a-z_]*|admin_health|cli_version)\.[ch]'
-    only_in 'jansson on the path of records' '#include <jansson\.h>' 'proxy/(admin[a-z_]*\.[ch]|serve\.c|cli_[a-z_]*\.[ch])'
+    only_in 'jansson on the path of records' '#include <jansson\.h>' 'proxy/(admin[a-z_]*\.[ch]|explain\.[ch]|serve\.c|cli_[a-z_]*\.[ch])'
     only_in 'xxhash outside the identification' '#include <xxhash\.h>' 'proxy/identify[a-z_]*\.[ch]'
 }
 
@@ -81,7 +81,7 @@ check_forbidden() {
     nowhere 'a whole buffer copied' 'evbuffer_pullup\([^,]*,[[:space:]]*-1'
     nowhere 'evhttp' '\bevhttp_|event2/http'
     nowhere 'assertions switched off' '\bNDEBUG\b'
-    only_in 'JSON trees on the path of records' '\bjson_(loadb?|dumps|pack|unpack)[[:space:]]*\(' 'proxy/(admin|cli)[a-z_]*\.c'
+    only_in 'JSON trees on the path of records' '\bjson_(loadb?|dumps|pack|unpack)[[:space:]]*\(' 'proxy/(admin[a-z_]*|cli[a-z_]*|explain)\.c'
 }
 
 plain='__assert_fail mem[a-z]+ str[a-z]+ __popcount[a-z0-9]+ __stack_chk_fail _GLOBAL_OFFSET_TABLE_'
