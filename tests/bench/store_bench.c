@@ -1,7 +1,7 @@
 /*
  * store_bench.c - what the ledger costs: postings per second with real commits, bytes per record, time to open.
  *
- * Not a test: it prints figures.  usage: store_bench FOLDER
+ * Not a test: it prints figures.  usage: store_bench FOLDER [doubts]
  */
 #include <assert.h>
 #include <dirent.h>
@@ -118,7 +118,7 @@ static void open_store(const char *folder, uint32_t marks)
     struct store_options options = { .folder = folder,
                                      .scope = "bench",
                                      .ledger_bytes_max = (uint64_t)4 << 30,
-                                     .in_doubt_max = 10000,
+                                     .in_doubt_max = 1000000,
                                      .marks = marks,
                                      .is_identity_checked = marks > 0,
                                      .window = 10000000,
@@ -148,6 +148,85 @@ static void close_store(const char *folder, const char *what)
                (unsigned long long)figures.used_bytes);
 }
 
+/* ---- doubts ----------------------------------------------------------------------------------------------------- */
+
+static bool is_asked;
+
+static void on_unknown(struct settlement *settlement, enum store_status status)
+{
+    (void)settlement;
+    assert(status == STORE_OK);
+    running_count--;
+}
+
+/* Each record is a doubt of its own, as single requests leave them. */
+static void on_claimed_for_doubt(struct claim *claim, enum store_status status)
+{
+    struct slot *slot = (struct slot *)(void *)claim;
+    assert(status == STORE_OK && claim->ret_new_count == 1);
+    slot->outcomes[0] = OUTCOME_UNKNOWN;
+    slot->settlement = (struct settlement){ .claim_id = claim->ret_claim_id,
+                                            .records = slot->records,
+                                            .verdicts = slot->verdicts,
+                                            .outcomes = slot->outcomes,
+                                            .record_count = 1,
+                                            .cause = DOUBT_TIMEOUT,
+                                            .detail = "no answer in time",
+                                            .done = on_unknown };
+    store_settle(port, &slot->settlement);
+}
+
+static void pump(void)
+{
+    struct pollfd fd = { store_port_fd(port), POLLIN, 0 };
+    poll(&fd, 1, -1);
+    store_port_deliver(port);
+}
+
+static void make_doubts(int64_t first, int64_t count)
+{
+    for (int64_t at = first; at < first + count;) {
+        for (size_t i = 0; i < IN_FLIGHT_MAX && at < first + count; i++) {
+            struct slot *slot = &slots[i];
+            slot->claim = (struct claim){ .records = slot->records,
+                                          .record_count = 1,
+                                          .done = on_claimed_for_doubt,
+                                          .ret_verdicts = slot->verdicts };
+            record_mark mark = has_marks ? mark_of_hash((uint64_t)at * 2654435761u) : MARK_NONE;
+            slot->records[0] = (struct record){ { slice_of_text("orders"), 0, at++ }, mark };
+            running_count++;
+            store_claim(port, &slot->claim);
+        }
+        while (running_count > 0)
+            pump();
+    }
+}
+
+static void on_asked(struct question *question, enum store_status status)
+{
+    assert(status == STORE_OK && question->ret_status == QUESTION_OK);
+    is_asked = true;
+}
+
+static void resolve(const char *what, int64_t first, int64_t last, bool is_applied)
+{
+    struct question question = { .kind = DO_RESOLVE,
+                                 .topic = "orders",
+                                 .first = first,
+                                 .last = last,
+                                 .is_applied = is_applied,
+                                 .expect_count = (uint64_t)(last - first) + 1,
+                                 .detail = "bench",
+                                 .done = on_asked };
+    is_asked = false;
+    double began = seconds(CLOCK_MONOTONIC);
+    store_ask(port, &question);
+    while (!is_asked)
+        pump();
+    printf("%-50s %7lld doubts in %.2f s\n", what, (long long)(last - first) + 1,
+           seconds(CLOCK_MONOTONIC) - began);
+}
+
 static void empty_folder(const char *folder)
 {
     static const char *const names[] = { "ledger.mdb", "ledger.mdb-lock", "sinkonce.lock" };
@@ -158,30 +237,50 @@ static void empty_folder(const char *folder)
     }
 }
 
+static void bench_flow(const char *folder)
+{
+    open_store(folder, 0);
+    run("batches of 500, in order", 500, 0, 1000000);
+    close_store(folder, "1,000,000 records without marks");
+    open_store(folder, 0);
+    run("batches of 500, to 100,000,000", 500, 1000000, 99000000);
+    close_store(folder, "100,000,000 records without marks");
+    open_store(folder, 0);
+    run("single records", 1, 100000000, 100000);
+    run("single duplicates", 1, 100000000, 100000);
+    close_store(folder, "100,100,000 records");
+    empty_folder(folder);
+    open_store(folder, 65536);
+    run("batches of 500 with marks", 500, 0, 2000000);
+    run("single records with marks", 1, 2000000, 100000);
+    run("single duplicates with marks", 1, 2000000, 100000);
+    close_store(folder, "2,100,000 records with marks");
+    empty_folder(folder);
+}
+
+static void bench_doubts(const char *folder)
+{
+    open_store(folder, 65536);
+    make_doubts(0, 100000);
+    resolve("resolved by filter as applied", 0, 99999, true);
+    make_doubts(100000, 100000);
+    resolve("resolved by filter, the older half, not applied", 100000, 149999, false);
+    resolve("resolved by filter, the rest", 150000, 199999, true);
+    close_store(folder, "200,000 doubts");
+    empty_folder(folder);
+}
+
 int main(int argc, char *argv[])
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: store_bench FOLDER\n");
+    bool is_doubts_only = argc == 3 && strcmp(argv[2], "doubts") == 0;
+    if (argc != 2 && !is_doubts_only) {
+        fprintf(stderr, "usage: store_bench FOLDER [doubts]\n");
         return 2;
     }
     mkdir(argv[1], 0700);
     empty_folder(argv[1]);
-    open_store(argv[1], 0);
-    run("batches of 500, in order", 500, 0, 1000000);
-    close_store(argv[1], "1,000,000 records without marks");
-    open_store(argv[1], 0);
-    run("batches of 500, to 100,000,000", 500, 1000000, 99000000);
-    close_store(argv[1], "100,000,000 records without marks");
-    open_store(argv[1], 0);
-    run("single records", 1, 100000000, 100000);
-    run("single duplicates", 1, 100000000, 100000);
-    close_store(argv[1], "100,100,000 records");
-    empty_folder(argv[1]);
-    open_store(argv[1], 65536);
-    run("batches of 500 with marks", 500, 0, 2000000);
-    run("single records with marks", 1, 2000000, 100000);
-    run("single duplicates with marks", 1, 2000000, 100000);
-    close_store(argv[1], "2,100,000 records with marks");
-    empty_folder(argv[1]);
+    if (!is_doubts_only)
+        bench_flow(argv[1]);
+    bench_doubts(argv[1]);
     return 0;
 }
