@@ -29,6 +29,10 @@ int cli_replay_open(const struct cli_arguments *arguments);
 int cli_replay_close(const struct cli_arguments *arguments);
 int cli_decide(const struct cli_arguments *arguments);
 int cli_backup(const struct cli_arguments *arguments);
+int cli_ledger_stat(const struct cli_arguments *arguments); /* cli_ledger.c */
+int cli_ledger_verify(const struct cli_arguments *arguments);
+int cli_ledger_export(const struct cli_arguments *arguments);
+int cli_ledger_import(const struct cli_arguments *arguments);
 int cli_man(const struct cli_arguments *arguments);     /* cli_man.c */
 int cli_version(const struct cli_arguments *arguments); /* cli_version.c */
 int cli_help(const struct cli_arguments *arguments);    /* cli_help.c */
@@ -36,6 +40,10 @@ int cli_help(const struct cli_arguments *arguments);    /* cli_help.c */
 /* Say on stderr what is wrong with the command line: EXIT_USAGE. */
 int cli_refuse(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The settings for work without a target, which need not be set then.  False: every mistake has been said.  RET must be
+ * deinitialised in both cases. */
+MUST_CHECK bool cli_settings_read(const struct cli_arguments *arguments,
+                                  struct settings *ret); /* cli_config.c */
 /* Write every mistake and note to stderr, one a line. */
 void cli_print_mistakes(const struct settings_mistakes *mistakes);
 /* Can a ledger live in the data folder?  0, EX_IOERR or EX_TEMPFAIL, with a sentence on stderr.  Nothing is left

@@ -4,6 +4,34 @@
 #include "cli_commands.h"
 #include <sysexits.h>
 
+enum { ENVIRONMENT_MAX = 4096 };
+
+/* Where samples are tried or a ledger is moved there may be no target yet: any will do. */
+static char **with_target(char **environment)
+{
+    static char any[] = "SINKONCE_TARGET=http://localhost";
+    static char *room[ENVIRONMENT_MAX];
+    size_t count = 0;
+    for (; environment[count] != NULL; count++) {
+        if (strncmp(environment[count], "SINKONCE_TARGET=", 16) == 0 || count + 2 >= ENVIRONMENT_MAX)
+            return environment;
+        room[count] = environment[count];
+    }
+    room[count] = any;
+    room[count + 1] = NULL;
+    return room;
+}
+
+bool cli_settings_read(const struct cli_arguments *arguments, struct settings *ret)
+{
+    struct settings_mistakes mistakes;
+    const bool is_good = settings_read(with_target(arguments->environment), ret, &mistakes);
+    for (size_t i = 0; i < mistakes.line_count; i++)
+        fprintf(stderr, "%s\n", mistakes.lines[i]);
+    settings_mistakes_deinit(&mistakes);
+    return is_good;
+}
+
 int cli_config_print(const struct cli_arguments *arguments)
 {
     struct settings settings;

@@ -149,34 +149,11 @@ static int explain(const struct cli_arguments *arguments, const struct settings 
     return code;
 }
 
-/* Where the samples of a new connector are tried there may be no target yet: any will do. */
-static char **with_target(char **environment, char **room, size_t room_count)
-{
-    static char any[] = "SINKONCE_TARGET=http://localhost";
-    size_t count = 0;
-    for (; environment[count] != NULL; count++) {
-        if (strncmp(environment[count], "SINKONCE_TARGET=", 16) == 0 || count + 2 >= room_count)
-            return environment;
-        room[count] = environment[count];
-    }
-    room[count] = any;
-    room[count + 1] = NULL;
-    return room;
-}
-
-enum { ENVIRONMENT_MAX = 4096 };
-
 int cli_explain(const struct cli_arguments *arguments)
 {
-    static char *room[ENVIRONMENT_MAX];
     struct settings settings;
-    struct settings_mistakes mistakes;
-    const bool is_good =
-        settings_read(with_target(arguments->environment, room, ENVIRONMENT_MAX), &settings, &mistakes);
-    for (size_t i = 0; i < mistakes.line_count; i++)
-        fprintf(stderr, "%s\n", mistakes.lines[i]);
+    const bool is_good = cli_settings_read(arguments, &settings);
     const int code = is_good ? explain(arguments, &settings) : EX_CONFIG;
-    settings_mistakes_deinit(&mistakes);
     settings_deinit(&settings);
     return code;
 }
