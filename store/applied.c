@@ -508,9 +508,9 @@ static void cut_chunk(struct machine *machine, struct partition *partition, uint
 {
     struct chunk_slot *slot = slot_of(machine, partition->row.pid, number);
     uint32_t run_count = slot->chunk.run_count;
-    uint16_t from = first > chunk_first(number) ? (uint16_t)(first % CHUNK_OFFSETS) : 0;
-    uint16_t to = last < chunk_last(number) ? (uint16_t)(last % CHUNK_OFFSETS) : CHUNK_OFFSETS - 1;
-    partition->row.applied_count -= chunk_remove(&slot->chunk, from, to);
+    int64_t from = first > chunk_first(number) ? first % CHUNK_OFFSETS : 0;
+    int64_t to = last < chunk_last(number) ? last % CHUNK_OFFSETS : CHUNK_OFFSETS - 1;
+    partition->row.applied_count -= chunk_remove(&slot->chunk, (uint16_t)from, (uint16_t)to);
     count_intervals(machine, partition, (int64_t)slot->chunk.run_count - run_count);
     slot->is_dirty = true;
 }

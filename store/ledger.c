@@ -29,7 +29,13 @@
 #include "owed.h"
 #include "port.h"
 
-enum { RETRY_MS = 250, FULL_PERCENT = 85, SHORT_PERCENT = 70 };
+enum {
+    RETRY_MS = 250,
+    WINDOW_LOOK_MIN_MS = 1000,
+    WINDOW_LOOK_MAX_MS = 60000,
+    FULL_PERCENT = 85,
+    SHORT_PERCENT = 70
+};
 
 enum health { HEALTH_GOOD, HEALTH_FULL, HEALTH_FAILING };
 
@@ -476,6 +482,19 @@ static void run_batch(struct ledger *ledger, struct posting_list todo)
 
 /* ---- the thread ------------------------------------------------------------------------------------------------- */
 
+/* When a window is to be closed even if nothing is posted.  Not before a second is over, so that one that cannot be
+ * closed (a full disk) is no reason to turn in a circle; and looked at every minute, because people move clocks. */
+static uint64_t next_window_ms(const struct ledger *ledger)
+{
+    uint64_t until_ms = machine_window_until_ms(ledger->machine);
+    if (until_ms == UINT64_MAX)
+        return UINT64_MAX;
+    struct machine_time now = time_now();
+    uint64_t left_ms = until_ms > now.unix_ms ? until_ms - now.unix_ms : 0;
+    left_ms = left_ms < WINDOW_LOOK_MIN_MS ? WINDOW_LOOK_MIN_MS : left_ms;
+    return now.mono_ms + (left_ms > WINDOW_LOOK_MAX_MS ? WINDOW_LOOK_MAX_MS : left_ms);
+}
+
 /* When there is work without a posting, on the mono_ms clock. */
 static uint64_t next_work_ms(const struct ledger *ledger)
 {
@@ -484,6 +503,8 @@ static uint64_t next_work_ms(const struct ledger *ledger)
     uint64_t work_ms = machine_deadline_ms(ledger->machine);
     if (owes(ledger) && ledger->retry_ms < work_ms)
         work_ms = ledger->retry_ms;
+    uint64_t window_ms = next_window_ms(ledger);
+    work_ms = window_ms < work_ms ? window_ms : work_ms;
     return work_ms;
 }
 

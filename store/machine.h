@@ -95,6 +95,8 @@ size_t machine_waiter_count(const struct machine *machine);
 bool machine_has_woken(const struct machine *machine);
 /* When the next waiting claim's time is over, on the mono_ms clock; UINT64_MAX: none waits. */
 uint64_t machine_deadline_ms(const struct machine *machine);
+/* When the next replay window's time is over, on the unix_ms clock; UINT64_MAX: none is open. */
+uint64_t machine_window_until_ms(const struct machine *machine);
 void machine_figures_get(struct machine *machine, struct machine_figures *ret_figures);
 
 #endif

@@ -130,6 +130,15 @@ void replays_expire(struct machine *machine)
     }
 }
 
+uint64_t machine_window_until_ms(const struct machine *machine)
+{
+    uint64_t until_ms = UINT64_MAX;
+    for (const struct replay *replay = machine->replays; replay != NULL; replay = replay->next)
+        if (replay->row.until_ms < until_ms)
+            until_ms = replay->row.until_ms;
+    return until_ms;
+}
+
 void replays_close_all(struct machine *machine, const struct partition *partition, const char *why)
 {
     for (struct replay *next, *replay = machine->replays; replay != NULL; replay = next) {

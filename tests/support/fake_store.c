@@ -925,6 +925,12 @@ static void do_note(struct store *store, struct question *question)
     (void)store, (void)question;
 }
 
+static bool is_list(enum question_kind kind)
+{
+    return kind == ASK_RECORD || kind == ASK_DOUBTS || kind == ASK_PARTITIONS || kind == ASK_CONFLICTS ||
+           kind == ASK_INTERVALS || kind == ASK_PROBES || kind == ASK_REPLAYS || kind == ASK_EVENTS;
+}
+
 void store_ask(struct store_port *port, struct question *question)
 {
     static void (*const ways[])(struct store *, struct question *) = {
@@ -947,7 +953,7 @@ void store_ask(struct store_port *port, struct question *question)
     };
     post(port, &question->posting, KIND_QUESTION);
     question->ret.any = NULL;
-    if (question->kind <= ASK_EVENTS) {
+    if (is_list(question->kind)) {
         question->ret.any =
             calloc(question->row_count_max + 1, sizeof(struct event_row) + sizeof(struct probe_row));
         assert(question->ret.any != NULL);
