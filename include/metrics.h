@@ -16,6 +16,13 @@ enum counter {
     COUNTER_COUNT
 };
 
+/* The first of them, told apart by topic. */
+enum topic_counter {
+#define TOPIC_COUNTER(NAME, metric, words) TOPIC_##NAME,
+#include "tbl/counters.h"
+    TOPIC_COUNTER_COUNT
+};
+
 enum gauge {
 #define GAUGE(NAME, metric, per_unit, words) GAUGE_##NAME,
 #include "tbl/counters.h"
@@ -27,6 +34,10 @@ enum histogram {
 #include "tbl/counters.h"
     HISTOGRAM_COUNT
 };
+
+/* Topics that are told apart: 0 is "", of what has none; the last one takes all that came too late. */
+enum { METRICS_TOPICS_MAX = 100, METRICS_TOPIC_NONE = 0, METRICS_TOPIC_OTHER = METRICS_TOPICS_MAX + 1,
+       METRICS_TOPIC_COUNT };
 
 enum { METRICS_METHODS_MAX = 8, METRICS_CODE_MIN = 100, METRICS_CODE_MAX = 599, HISTOGRAM_BOUNDS_MAX = 16 };
 
@@ -45,8 +56,16 @@ struct histogram_reading {
     uint64_t sum;   /* of the values observed */
 };
 
-void metrics_add(enum counter counter, uint64_t count);           /* [any] */
-uint64_t metrics_counter(enum counter counter);                   /* [any] */
+void metrics_add(enum counter counter, uint64_t count);           /* [any] of a topic counter: without a topic */
+uint64_t metrics_counter(enum counter counter);                   /* [any] of a topic counter: all topics together */
+/* [any] The number of TOPIC, given at its first use and never changed; METRICS_TOPIC_OTHER when there are too many. */
+unsigned metrics_topic(struct slice topic);
+/* [any] COUNTER is a topic counter. */
+void metrics_add_topic(enum counter counter, unsigned topic, uint64_t count);
+uint64_t metrics_topic_counter(enum counter counter, unsigned topic); /* [any] */
+/* [any] How many numbers are given, NONE included and OTHER not. */
+unsigned metrics_topic_count(void);
+const char *metrics_topic_name(unsigned topic); /* [any] "", a topic, or "_other" */
 void metrics_gauge_add(enum gauge gauge, int64_t change);         /* [any] */
 void metrics_gauge_set(enum gauge gauge, int64_t value);          /* [any] */
 int64_t metrics_gauge(enum gauge gauge);                          /* [any] */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include "locator.h"
 #include "log.h"
+#include "probe.h"
 #include "store.h"
 
 enum mode { MODE_ENFORCE, MODE_OBSERVE, MODE_OFF };
@@ -19,6 +20,12 @@ enum shape_setting {
     SHAPE_AUTO, SHAPE_SINGLE, SHAPE_JSON_ARRAY, SHAPE_NDJSON, SHAPE_BULK, SHAPE_CONCAT, SHAPE_SEPARATED, SHAPE_ENVELOPE,
     SHAPE_OPAQUE
 };
+/* What happens to a record in doubt: the ledger's own policies, and one for which it only holds. */
+enum doubt_setting {
+    IN_DOUBT_HOLD = POLICY_HOLD, IN_DOUBT_RETRY = POLICY_RETRY, IN_DOUBT_ASSUME_APPLIED = POLICY_ASSUME_APPLIED,
+    IN_DOUBT_PROBE
+};
+enum probe_method { PROBE_GET, PROBE_HEAD, PROBE_POST };
 enum split { SPLIT_OFF, SPLIT_RECORD };
 enum identity_setting { IDENTITY_AUTO, IDENTITY_TIMESTAMP, IDENTITY_BODY, IDENTITY_OFF };
 
@@ -30,6 +37,14 @@ static inline bool status_set_has(const struct status_set *set, int status)
 {
     return status >= 0 && status < 640 && ((set->bits[status / 64] >> (status % 64)) & 1u) != 0;
 }
+
+/* What an answer to a probe must be like. */
+enum probe_rule_kind { PROBE_RULE_STATUS, PROBE_RULE_JSON, PROBE_RULE_NO_JSON };
+struct probe_rule {
+    enum probe_rule_kind kind;
+    struct status_set statuses;  /* of STATUS */
+    struct locator_list pointer; /* of the others: one LOCATOR_JSON */
+};
 
 /* http://HOST[:PORT][/BASE[?QUERY]] taken apart; all owned by the settings. */
 struct target_url {
@@ -81,7 +96,10 @@ struct listen_address {
 #define FIELD_locator(field) struct locator_list field; /* one at most */
 #define FIELD_id_format(field) struct id_format field;
 #define FIELD_statuses(field) struct status_set field;
-#define FIELD_doubt_policy(field) enum doubt_policy field;
+#define FIELD_doubt_policy(field) enum doubt_setting field;
+#define FIELD_probe_url(field) struct probe_template field; /* text NULL: none */
+#define FIELD_probe_method(field) enum probe_method field;
+#define FIELD_probe_rule(field) struct probe_rule field;
 #define FIELD_identity(field) enum identity_setting field;
 #define FIELD_log_level(field) enum log_level field;
 #define FIELD_log_format(field) enum log_format field;

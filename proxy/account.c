@@ -56,7 +56,7 @@ static bool is_sent(const struct exchange *ex)
 
 static enum counter counter_of(const struct exchange *ex, size_t i)
 {
-    bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
+    bool is_observed = ex->mode == MODE_OBSERVE;
     if (is_sent(ex) && (is_observed || ex->verdicts[i] == VERDICT_NEW))
         return counter_of_outcome(ex->outcomes[i]);
     if (is_sent(ex))
@@ -80,9 +80,41 @@ static bool is_counted_later(const struct exchange *ex, size_t i)
            ex->verdicts[i] == VERDICT_NEW;
 }
 
+/* Tell what was counted of one topic, and begin anew. */
+static void counts_tell(uint64_t counts[TOPIC_COUNTER_COUNT], unsigned topic)
+{
+    for (int counter = 0; counter < TOPIC_COUNTER_COUNT; counter++) {
+        if (counts[counter] > 0)
+            metrics_add_topic((enum counter)counter, topic, counts[counter]);
+        counts[counter] = 0;
+    }
+}
+
+/* Most requests hold one topic: its number is looked up once. */
+static void count_keyed(const struct exchange *ex)
+{
+    const struct record *records = ex->identified.records;
+    uint64_t counts[TOPIC_COUNTER_COUNT] = { 0 };
+    unsigned topic = metrics_topic(records[0].key.topic);
+    counts[COUNTER_RECORDS_RETRIED] = ex->claim.ret_retried_count;
+    counts[COUNTER_RECORDS_REPLAYED] = ex->claim.ret_replayed_count;
+    for (size_t i = 0; i < ex->identified.record_count; i++) {
+        if (i > 0 && !slice_equals(records[i].key.topic, records[i - 1].key.topic)) {
+            counts_tell(counts, topic);
+            topic = metrics_topic(records[i].key.topic);
+        }
+        if (is_counted_later(ex, i))
+            continue;
+        counts[COUNTER_RECORDS]++;
+        counts[counter_of(ex, i)]++;
+        if (ex->mode == MODE_OBSERVE && ex->verdicts != NULL && ex->verdicts[i] == VERDICT_APPLIED)
+            counts[COUNTER_RECORDS_WOULD_DROP]++;
+    }
+    counts_tell(counts, topic);
+}
+
 static void count_records(const struct exchange *ex)
 {
-    bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
     if (!is_write(ex) || ex->finish == FINISH_LOOP || ex->poll != NULL)
         return;
     size_t unkeyed_count = count_unkeyed(ex);
@@ -91,20 +123,7 @@ static void count_records(const struct exchange *ex)
     if (!ex->is_keyed)
         return;
     metrics_observe(HISTOGRAM_BATCH_RECORDS, ex->identified.record_count);
-    uint64_t counts[COUNTER_COUNT] = { 0 };
-    for (size_t i = 0; i < ex->identified.record_count; i++) {
-        if (is_counted_later(ex, i))
-            continue;
-        counts[COUNTER_RECORDS]++;
-        counts[counter_of(ex, i)]++;
-        if (is_observed && ex->verdicts != NULL && ex->verdicts[i] == VERDICT_APPLIED)
-            counts[COUNTER_RECORDS_WOULD_DROP]++;
-    }
-    counts[COUNTER_RECORDS_RETRIED] = ex->claim.ret_retried_count;
-    for (int counter = 0; counter < COUNTER_COUNT; counter++) {
-        if (counts[counter] > 0)
-            metrics_add((enum counter)counter, counts[counter]);
-    }
+    count_keyed(ex);
     if (ex->is_cut && ex->plan.is_rewritten)
         metrics_add(COUNTER_BATCHES_REWRITTEN, 1);
 }

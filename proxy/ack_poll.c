@@ -28,7 +28,7 @@ struct ack_poll {
     size_t open_count; /* settlements that are not on disk yet */
     bool is_answered;  /* the target's answer was read, or was not needed */
     bool is_unsettled;
-    bool is_unreadable;         /* a 2xx whose words are not understood: they must not be told on */
+    bool is_unreadable; /* a 2xx whose words are not understood: they must not be told on */
 };
 
 /* ---- claims that wait ---------------------------------------------------------------------------------------- */
@@ -43,13 +43,15 @@ static void expired_settled(struct settlement *settlement, enum store_status sta
 static void ack_settle(struct store_port *port, struct ack *ack, enum outcome outcome, const char *detail,
                        void (*done)(struct settlement *settlement, enum store_status status))
 {
-    size_t new_count = 0;
     for (size_t i = 0; i < ack->record_count; i++) {
         ack->outcomes[i] = outcome;
-        new_count += ack->verdicts[i] == VERDICT_NEW;
+        if (ack->verdicts[i] != VERDICT_NEW)
+            continue;
+        unsigned topic = metrics_topic(ack->records[i].key.topic);
+        metrics_add_topic(COUNTER_RECORDS, topic, 1);
+        metrics_add_topic(outcome == OUTCOME_APPLIED ? COUNTER_RECORDS_APPLIED : COUNTER_RECORDS_IN_DOUBT,
+                          topic, 1);
     }
-    metrics_add(COUNTER_RECORDS, new_count);
-    metrics_add(outcome == OUTCOME_APPLIED ? COUNTER_RECORDS_APPLIED : COUNTER_RECORDS_IN_DOUBT, new_count);
     ack->settlement = (struct settlement){ .claim_id = ack->claim_id,
                                            .records = ack->records,
                                            .verdicts = ack->verdicts,

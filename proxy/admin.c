@@ -2,7 +2,8 @@
  * admin.c - the admin port: its routes, the way of a request through them, and the forms of an answer.
  *
  * One table says what may be called.  What the calls do stands in admin_health.c, admin_status.c, admin_config.c,
- * admin_list.c and admin_change.c; who may change something is decided in admin_gate.c.
+ * admin_metrics.c, admin_list.c, admin_explain.c, admin_change.c and admin_control.c; who may change something is
+ * decided in admin_gate.c.
  */
 #include "admin.h"
 #include <assert.h>
@@ -17,25 +18,37 @@
 #include "admin_query.h"
 
 /* An operator's requests are small; a filter with its reason has some hundred bytes. */
-enum { HEAD_BYTES_MAX = 16384, BODY_BYTES_MAX = 65536, ALLOWED_BYTES_MAX = 32 };
+enum { HEAD_BYTES_MAX = 16384, BODY_BYTES_MAX = 65536, ALLOWED_BYTES_MAX = 64 };
 enum { HEAD_TIMEOUT_MS = 10000, BODY_TIMEOUT_MS = 30000, IDLE_TIMEOUT_MS = 60000, WRITE_TIMEOUT_MS = 30000 };
 
 static const struct admin_route routes[] = {
-    { "/livez", HTTP1_GET, admin_on_livez, false },
-    { "/readyz", HTTP1_GET, admin_on_readyz, false },
-    { "/startupz", HTTP1_GET, admin_on_startupz, false },
-    { "/metrics", HTTP1_GET, admin_on_metrics, false },
-    { "/version", HTTP1_GET, admin_on_version, false },
-    { "/status", HTTP1_GET, admin_on_status, false },
-    { "/config", HTTP1_GET, admin_on_config, false },
-    { "/partitions", HTTP1_GET, admin_on_partitions, false },
-    { "/records", HTTP1_GET, admin_on_record, false },
-    { "/in-doubt", HTTP1_GET, admin_on_doubts, false },
-    { "/in-doubt", HTTP1_POST, admin_on_resolve_many, true },
-    { "/in-doubt/", HTTP1_POST, admin_on_resolve_one, true },
-    { "/conflicts", HTTP1_GET, admin_on_conflicts, false },
-    { "/conflicts/", HTTP1_POST, admin_on_decide, true },
-    { "/events", HTTP1_GET, admin_on_events, false },
+    { "/livez", HTTP1_GET, admin_on_livez, ADMIN_READS },
+    { "/readyz", HTTP1_GET, admin_on_readyz, ADMIN_READS },
+    { "/startupz", HTTP1_GET, admin_on_startupz, ADMIN_READS },
+    { "/metrics", HTTP1_GET, admin_on_metrics, ADMIN_READS },
+    { "/stats", HTTP1_GET, admin_on_stats, ADMIN_READS },
+    { "/version", HTTP1_GET, admin_on_version, ADMIN_READS },
+    { "/status", HTTP1_GET, admin_on_status, ADMIN_READS },
+    { "/config", HTTP1_GET, admin_on_config, ADMIN_READS },
+    { "/partitions", HTTP1_GET, admin_on_partitions, ADMIN_READS },
+    { "/partitions/*", HTTP1_GET, admin_on_intervals, ADMIN_READS },
+    { "/records", HTTP1_GET, admin_on_record, ADMIN_READS },
+    { "/in-doubt", HTTP1_GET, admin_on_doubts, ADMIN_READS },
+    { "/in-doubt", HTTP1_POST, admin_on_resolve_many, ADMIN_CHANGES },
+    { "/in-doubt/", HTTP1_POST, admin_on_resolve_one, ADMIN_CHANGES },
+    { "/conflicts", HTTP1_GET, admin_on_conflicts, ADMIN_READS },
+    { "/conflicts/", HTTP1_POST, admin_on_decide, ADMIN_CHANGES },
+    { "/replays", HTTP1_GET, admin_on_replays, ADMIN_READS },
+    { "/replays", HTTP1_POST, admin_on_replay_open, ADMIN_CHANGES },
+    { "/replays/", HTTP1_DELETE, admin_on_replay_close, ADMIN_CHANGES },
+    { "/forget", HTTP1_POST, admin_on_forget, ADMIN_CHANGES },
+    { "/events", HTTP1_GET, admin_on_events, ADMIN_READS },
+    { "/mode", HTTP1_PUT, admin_on_mode, ADMIN_CHANGES },
+    { "/log-level", HTTP1_PUT, admin_on_log_level, ADMIN_CHANGES },
+    { "/drain", HTTP1_POST, admin_on_drain, ADMIN_CHANGES },
+    { "/drain", HTTP1_DELETE, admin_on_resume, ADMIN_CHANGES },
+    { "/backup", HTTP1_POST, admin_on_backup, ADMIN_CHANGES },
+    { "/explain", HTTP1_POST, admin_on_explain, ADMIN_EXPLAINS },
 };
 enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
 
@@ -163,6 +176,7 @@ json_t *admin_text_json(const char *text)
 static void call_free(struct admin_call *call)
 {
     assert(call->conn == NULL);
+    json_decref(call->made);
     store_question_deinit(&call->question);
     request_free(call->request);
     free(call);
@@ -180,11 +194,14 @@ static void on_answered(struct question *question, enum store_status status)
     struct admin_call *call = (struct admin_call *)((char *)question - offsetof(struct admin_call, question));
     assert(call->admin->open_count > 0);
     call->admin->open_count--;
-    if (status != STORE_OK || question->ret_status == QUESTION_FAILED)
+    call->is_asked = false;
+    call->is_ledger_failed = status != STORE_OK || question->ret_status == QUESTION_FAILED;
+    if (call->is_ledger_failed && !call->is_always_rendered)
         refuse_ledger(call);
     else
         call->render(call);
-    call_free(call);
+    if (!call->is_asked)
+        call_free(call);
 }
 
 void admin_ask(struct admin_call *call, void (*render)(struct admin_call *call))
@@ -199,15 +216,44 @@ void admin_ask(struct admin_call *call, void (*render)(struct admin_call *call))
     call->is_asked = true;
     call->render = render;
     call->question.done = on_answered;
-    conn_exchange_set(call->conn, call);
-    store_ask(call->admin->port, &call->question);
+    if (call->conn != NULL)
+        conn_exchange_set(call->conn, call);
+    store_ask(call->admin->parts.port, &call->question);
+}
+
+static void render_noted(struct admin_call *call)
+{
+    json_t *json = call->made;
+    call->made = NULL;
+    json_object_set_new(json, "noted", json_boolean(!call->is_ledger_failed));
+    admin_answer_json(call, 200, json);
+}
+
+/* What was changed is changed: a ledger that cannot keep the note must not make it look undone. */
+void admin_note(struct admin_call *call, const char *detail, json_t *json)
+{
+    call->made = json;
+    call->is_always_rendered = true;
+    call->is_ledger_failed = true;
+    call->question.kind = DO_NOTE;
+    snprintf(call->question.detail, sizeof call->question.detail, "%s", detail);
+    if (call->admin->open_count >= ADMIN_OPEN_MAX)
+        render_noted(call);
+    else
+        admin_ask(call, render_noted);
 }
 
 /* ---- from the request to its handler ---------------------------------------------------------------------------- */
 
-static bool path_matches(const struct admin_route *route, struct slice path, uint64_t *ret_id)
+static bool path_matches(const struct admin_route *route, struct slice path, uint64_t *ret_id,
+                         struct slice *ret_rest)
 {
     size_t bytes = strlen(route->path);
+    if (route->path[bytes - 1] == '*') {
+        bool is_below = path.byte_count >= bytes && memcmp(path.at, route->path, bytes - 1) == 0;
+        *ret_rest = is_below ? slice_of(path.at + bytes - 1, path.byte_count - bytes + 1) : slice_of("", 0);
+        return is_below;
+    }
     if (route->path[bytes - 1] != '/')
         return slice_equals_text(path, route->path);
     return path.byte_count > bytes && memcmp(path.at, route->path, bytes) == 0 &&
@@ -220,32 +266,34 @@ static bool method_matches(const struct admin_route *route, enum http1_method me
 }
 
 /* NULL: there is none; RET_ALLOWED says which methods the path has, "" when it is no path of ours. */
-static const struct admin_route *route_find(const struct http1_head *head, uint64_t *ret_id,
-                                            char ret_allowed[ALLOWED_BYTES_MAX])
+static const struct admin_route *route_find(struct admin_call *call, char ret_allowed[ALLOWED_BYTES_MAX])
 {
+    static const char *const names[HTTP1_METHOD_COUNT] = {
+        [HTTP1_GET] = "GET, HEAD", [HTTP1_POST] = "POST", [HTTP1_PUT] = "PUT", [HTTP1_DELETE] = "DELETE"
+    };
+    const struct http1_head *head = &call->request->head;
     ret_allowed[0] = '\0';
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        if (!path_matches(&routes[i], head->path, ret_id))
+        if (!path_matches(&routes[i], head->path, &call->id, &call->rest))
             continue;
         if (method_matches(&routes[i], head->method))
             return &routes[i];
         size_t used = strlen(ret_allowed);
         snprintf(ret_allowed + used, ALLOWED_BYTES_MAX - used, "%s%s", used == 0 ? "" : ", ",
-                 routes[i].method == HTTP1_GET ? "GET, HEAD" : "POST");
+                 names[routes[i].method]);
     }
     return NULL;
 }
 
-/* "application/json", perhaps with parameters (RFC 9110, 8.3.1). */
-static bool is_json(const struct http1_head *head)
+/* TYPE, perhaps with parameters (RFC 9110, 8.3.1). */
+bool admin_has_type(const struct admin_call *call, const char *type)
 {
-    static const char type[] = "application/json";
+    size_t bytes = strlen(type);
+    const struct http1_head *head = &call->request->head;
     const struct http1_field *field = http1_field_find(head->fields, head->field_count, "content-type");
-    if (field == NULL || field->value.byte_count < sizeof type - 1 ||
-        strncasecmp(field->value.at, type, sizeof type - 1) != 0)
+    if (field == NULL || field->value.byte_count < bytes || strncasecmp(field->value.at, type, bytes) != 0)
         return false;
-    struct slice rest =
-        slice_of(field->value.at + sizeof type - 1, field->value.byte_count - (sizeof type - 1));
+    struct slice rest = slice_of(field->value.at + bytes, field->value.byte_count - bytes);
     return rest.byte_count == 0 || rest.at[0] == ';' || rest.at[0] == ' ' || rest.at[0] == '\t';
 }
 
@@ -254,7 +302,7 @@ static bool gate_pass(struct admin_call *call)
 {
     const struct request *request = call->request;
     const struct http1_field challenge = field_of("WWW-Authenticate", "Bearer realm=\"sinkonce\"");
-    enum gate gate = admin_gate(request, call->admin->settings->admin_token);
+    enum gate gate = admin_gate(request, call->admin->parts.settings->admin_token);
     if (gate == GATE_OPEN)
         return true;
     LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "admin.denied", "a change was refused at the admin port",
@@ -265,21 +313,34 @@ static bool gate_pass(struct admin_call *call)
     return false;
 }
 
+/* A body that a page may send without asking first is not taken: its type must be one that no form has. */
+static bool type_pass(struct admin_call *call, const struct admin_route *route)
+{
+    bool has_body = call->request->body_bytes > 0 || call->request->head.method != HTTP1_DELETE;
+    if (route->kind == ADMIN_READS || (route->kind == ADMIN_CHANGES && !has_body) ||
+        admin_has_type(call, "application/json") ||
+        (route->kind == ADMIN_EXPLAINS && admin_has_type(call, "application/http")))
+        return true;
+    if (route->kind == ADMIN_EXPLAINS)
+        admin_refuse(call, 415, "bad-type", NULL,
+                     "send the request as Content-Type: application/json or application/http");
+    else
+        admin_refuse(call, 415, "not-json", NULL, "send the change as Content-Type: application/json");
+    return false;
+}
+
 static void call_run(struct admin_call *call)
 {
     char allowed[ALLOWED_BYTES_MAX];
     struct http1_field field = { .name = slice_of_text("Allow") };
-    const struct http1_head *head = &call->request->head;
-    const struct admin_route *route = route_find(head, &call->id, allowed);
+    const struct admin_route *route = route_find(call, allowed);
     field.value = slice_of_text(allowed);
     if (route == NULL && allowed[0] == '\0')
         admin_refuse(call, 404, "not-found", NULL, "there is nothing at this path");
     else if (route == NULL)
         admin_refuse(call, 405, "method-not-allowed", &field, "this path takes %s", allowed);
-    else if (route->is_change && !gate_pass(call))
+    else if ((route->kind == ADMIN_CHANGES && !gate_pass(call)) || !type_pass(call, route))
         return;
-    else if (route->is_change && !is_json(head))
-        admin_refuse(call, 415, "not-json", NULL, "send the change as Content-Type: application/json");
     else
         route->handler(call);
 }
@@ -332,17 +393,12 @@ static void on_closed(void *context)
     (void)context;
 }
 
-struct admin *admin_new(struct event_base *base, const struct settings *settings, struct store *store,
-                        struct store_port *port, const struct program_state *state)
+struct admin *admin_new(const struct admin_parts *parts)
 {
     struct admin *admin = calloc(1, sizeof *admin);
-    (void)base; /* all work is done in callbacks of connections and of the store's port */
     if (admin == NULL)
         return NULL;
-    admin->settings = settings;
-    admin->store = store;
-    admin->port = port;
-    admin->state = state;
+    admin->parts = *parts;
     admin->service = (struct conn_service){ .context = admin,
                                             .head_bytes_max = HEAD_BYTES_MAX,
                                             .body_bytes_max = BODY_BYTES_MAX,

@@ -15,16 +15,33 @@
 struct program_state {
     bool is_started, is_ready, is_draining; /* [main] */
     uint64_t started_ms;                    /* Unix time */
+    enum mode mode;                         /* the setting, or what an operator has changed it to */
+};
+
+/* What the admin port may have done to the rest of the program.  Each changes the program's state accordingly. */
+struct program_controls {
+    void *context;
+    void (*mode_set)(void *context, enum mode mode);
+    /* Stop accepting, or accept again.  False: RET_WHY is a sentence, and nothing is changed. */
+    bool (*drain_set)(void *context, bool is_draining, char ret_why[], size_t why_bytes_max);
+};
+
+/* All borrowed, and outliving the admin. */
+struct admin_parts {
+    const struct settings *settings;
+    struct store *store;
+    struct store_port *port; /* the main thread's own */
+    const struct program_state *state;
+    const struct program_controls *controls;
 };
 
 struct admin;
-/* PORT is the main thread's own port of the store; both outlive the admin. */
-MUST_CHECK struct admin *admin_new(struct event_base *base, const struct settings *settings,
-                                   struct store *store, struct store_port *port,
-                                   const struct program_state *state);
+MUST_CHECK struct admin *admin_new(const struct admin_parts *parts);
 void admin_free(struct admin *admin);
 struct conn_service *admin_service(struct admin *admin); /* for the listener */
 /* Questions that the store still holds: the admin must not be freed before there are none. */
 size_t admin_open_count(const struct admin *admin);
+/* To be called a few times a minute at least: some warnings are about the last minutes. */
+void admin_tick(struct admin *admin, uint64_t now_ns);
 
 #endif

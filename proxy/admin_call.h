@@ -16,13 +16,17 @@
 /* Questions that the store may hold at once: an operator needs few, and each costs memory. */
 enum { ADMIN_OPEN_MAX = 64, ADMIN_ROWS_DEFAULT = 100, ADMIN_REASON_BYTES_MAX = 120 };
 
+/* Counters as they were at one moment. */
+struct admin_sample {
+    uint64_t taken_ns; /* 0: never */
+    uint64_t keyed, unkeyed, duplicate;
+};
+
 struct admin {
     struct conn_service service;
-    const struct settings *settings;   /* borrowed */
-    struct store *store;               /* borrowed */
-    struct store_port *port;           /* borrowed: the main thread's */
-    const struct program_state *state; /* borrowed */
+    struct admin_parts parts;          /* borrowed */
     size_t open_count;                 /* calls that are lent to the store */
+    struct admin_sample before, later; /* one and none to two minutes ago: what is compared with now */
 };
 
 struct admin_call {
@@ -30,19 +34,32 @@ struct admin_call {
     struct conn *conn;       /* borrowed; NULL once it has gone */
     struct request *request; /* owned */
     uint64_t id;             /* the number at the end of the path, where the route has one */
+    struct slice rest;       /* what follows the route's path, where it takes any */
     bool is_asked;           /* lent to the store: freed in its done() */
+    bool is_always_rendered; /* also when the ledger could not answer: the answer does not hang on it */
+    bool is_ledger_failed;   /* then: it could not */
+    json_t *made;            /* owned: the answer that waits for its note */
     struct question question;
     void (*render)(struct admin_call *call); /* the answer to a question that went well */
     char reason[ADMIN_REASON_BYTES_MAX + 1]; /* of a change, as the operator gave it */
 };
 
+enum admin_route_kind {
+    ADMIN_READS,
+    ADMIN_CHANGES, /* passes the gate; a body is JSON, and POST and PUT have one */
+    ADMIN_EXPLAINS /* changes nothing; a body of a type that no form can send */
+};
+
 /* A path, what may be done there, and who does it. */
 struct admin_route {
-    const char *path;         /* ends in a slash: a decimal number follows */
+    const char
+        *path; /* ends in a slash: a decimal number follows; ends in "/ *" without the space: anything */
     enum http1_method method; /* HTTP1_GET answers HEAD as well */
     void (*handler)(struct admin_call *call);
-    bool is_change; /* passes the gate, and needs a JSON body */
+    enum admin_route_kind kind;
 };
+
+bool admin_has_type(const struct admin_call *call, const char *type); /* of its body */
 
 /* TEXT is taken; NULL: no memory, answered with 503. */
 void admin_answer_text(struct admin_call *call, int status, const char *content_type, char *text);
@@ -51,8 +68,12 @@ void admin_answer_json(struct admin_call *call, int status, json_t *json);
 /* {"error":LABEL,"detail":...}; FIELD is one more field of the head, or NULL. */
 void admin_refuse(struct admin_call *call, int status, const char *label, const struct http1_field *field,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Lend call->question to the store; RENDER runs when it comes back with QUESTION_OK. */
+/* Lend call->question to the store; RENDER runs when it comes back, and may lend it again. */
 void admin_ask(struct admin_call *call, void (*render)(struct admin_call *call));
+
+/* Something was changed that the ledger does not know: keep DETAIL as an event, then answer with JSON, which is taken and
+ * gets a member "noted". */
+void admin_note(struct admin_call *call, const char *detail, json_t *json);
 
 /* Unix milliseconds as RFC 3339 text; null for 0. */
 json_t *admin_time_json(uint64_t time_ms);
@@ -65,7 +86,8 @@ json_t *admin_text_json(const char *text);
 void admin_on_livez(struct admin_call *call); /* admin_health.c */
 void admin_on_readyz(struct admin_call *call);
 void admin_on_startupz(struct admin_call *call);
-void admin_on_metrics(struct admin_call *call);
+void admin_on_metrics(struct admin_call *call); /* admin_metrics.c */
+void admin_on_stats(struct admin_call *call);
 void admin_on_version(struct admin_call *call);
 void admin_on_status(struct admin_call *call);     /* admin_status.c */
 void admin_on_config(struct admin_call *call);     /* admin_config.c */
@@ -74,8 +96,19 @@ void admin_on_doubts(struct admin_call *call);
 void admin_on_record(struct admin_call *call);
 void admin_on_conflicts(struct admin_call *call);
 void admin_on_events(struct admin_call *call);
+void admin_on_intervals(struct admin_call *call);
+void admin_on_replays(struct admin_call *call);
+void admin_on_explain(struct admin_call *call);     /* admin_explain.c */
 void admin_on_resolve_one(struct admin_call *call); /* admin_change.c */
 void admin_on_resolve_many(struct admin_call *call);
 void admin_on_decide(struct admin_call *call);
+void admin_on_replay_open(struct admin_call *call);
+void admin_on_replay_close(struct admin_call *call);
+void admin_on_forget(struct admin_call *call);
+void admin_on_mode(struct admin_call *call); /* admin_control.c */
+void admin_on_log_level(struct admin_call *call);
+void admin_on_drain(struct admin_call *call);
+void admin_on_resume(struct admin_call *call);
+void admin_on_backup(struct admin_call *call);
 
 #endif

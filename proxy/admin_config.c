@@ -19,6 +19,6 @@ static void setting_add(const struct settings_view *view, void *context)
 void admin_on_config(struct admin_call *call)
 {
     json_t *rows = json_array();
-    settings_visit(call->admin->settings, environ, setting_add, rows);
+    settings_visit(call->admin->parts.settings, environ, setting_add, rows);
     admin_answer_json(call, 200, json_pack("{s:o}", "settings", rows));
 }

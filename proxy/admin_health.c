@@ -1,5 +1,5 @@
 /*
- * admin_health.c - probes, metrics and version.
+ * admin_health.c - probes and version.
  *
  * None of the probes looks at the target: a target that is down must not have the sidecar restarted, and its records
  * wait with the connector.  A full ledger stays ready, because duplicates are still answered; a failing one does not.
@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "admin_query.h"
-#include "metrics_text.h"
 
 struct check {
     const char *name;
@@ -50,8 +49,8 @@ void admin_on_livez(struct admin_call *call)
 void admin_on_readyz(struct admin_call *call)
 {
     struct store_figures figures;
-    const struct program_state *state = call->admin->state;
-    store_figures_get(call->admin->store, &figures);
+    const struct program_state *state = call->admin->parts.state;
+    store_figures_get(call->admin->parts.store, &figures);
     const struct check checks[] = { { "started", state->is_started },
                                     { "serving", state->is_ready },
                                     { "not draining", !state->is_draining },
@@ -61,15 +60,8 @@ void admin_on_readyz(struct admin_call *call)
 
 void admin_on_startupz(struct admin_call *call)
 {
-    const struct check checks[] = { { "started", call->admin->state->is_started } };
+    const struct check checks[] = { { "started", call->admin->parts.state->is_started } };
     answer_checks(call, checks, 1);
-}
-
-void admin_on_metrics(struct admin_call *call)
-{
-    size_t bytes;
-    admin_answer_text(call, 200, "text/plain; version=0.0.4; charset=utf-8",
-                      metrics_text(call->admin->store, call->admin->settings, &bytes));
 }
 
 void admin_on_version(struct admin_call *call)

@@ -128,12 +128,83 @@ static json_t *mark_json(record_mark mark)
     return json_string(text);
 }
 
+/* ---- intervals and replays --------------------------------------------------------------------------------------- */
+
+static void render_intervals(struct admin_call *call)
+{
+    const struct question *question = &call->question;
+    const struct interval_row *row = question->ret.intervals;
+    if (question->ret_status == QUESTION_NOT_FOUND) {
+        admin_refuse(call, 404, "not-found", NULL, "no record of this partition was ever met here");
+        return;
+    }
+    json_t *rows = json_array();
+    json_t *next = json_null();
+    for (size_t i = 0; i < question->ret_row_count; i++, row++)
+        json_array_append_new(rows, json_pack("{s:I, s:I, s:s}", "first", (json_int_t)row->first, "last",
+                                              (json_int_t)row->last, "state", record_state_name(row->state)));
+    if (question->ret_count > question->ret_row_count && question->ret_row_count > 0)
+        next = admin_id_json((uint64_t)row[-1].last + 1);
+    admin_answer_json(call, 200,
+                      json_pack("{s:s, s:i, s:o, s:o}", "topic", question->topic, "partition",
+                                (int)question->partition, "intervals", rows, "next", next));
+}
+
+/* /partitions/TOPIC/PARTITION/intervals */
+void admin_on_intervals(struct admin_call *call)
+{
+    static const char end[] = "/intervals";
+    const size_t end_bytes = sizeof end - 1;
+    struct slice rest = call->rest, topic;
+    uint64_t partition = 0;
+    const char *slash = memchr(rest.at, '/', rest.byte_count);
+    topic = slice_of(rest.at, slash == NULL ? 0 : (size_t)(slash - rest.at));
+    size_t digits = rest.byte_count > topic.byte_count + 1 + end_bytes
+                        ? rest.byte_count - topic.byte_count - 1 - end_bytes
+                        : 0;
+    if (!topic_is_legal(topic) || digits == 0 ||
+        memcmp(rest.at + rest.byte_count - end_bytes, end, end_bytes) != 0 ||
+        !admin_number_read(slice_of(slash + 1, digits), INT32_MAX, &partition)) {
+        admin_refuse(call, 404, "not-found", NULL, "the path is /partitions/TOPIC/PARTITION/intervals");
+        return;
+    }
+    if (!question_fill(call, ASK_INTERVALS, QUERY_FROM | QUERY_LIMIT, 0))
+        return;
+    memcpy(call->question.topic, topic.at, topic.byte_count);
+    call->question.topic[topic.byte_count] = '\0';
+    call->question.partition = (int32_t)partition;
+    admin_ask(call, render_intervals);
+}
+
+static void render_replays(struct admin_call *call)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < call->question.ret_row_count; i++) {
+        const struct replay_row *row = &call->question.ret.replays[i];
+        json_array_append_new(
+            rows, json_pack("{s:o, s:s, s:i, s:I, s:I, s:o, s:o, s:I}", "id", admin_id_json(row->id), "topic",
+                            row->topic, "partition", (int)row->partition, "from", (json_int_t)row->first,
+                            "to", (json_int_t)row->last, "opened", admin_time_json(row->opened_ms), "until",
+                            admin_time_json(row->until_ms), "replayed", (json_int_t)row->replayed_count));
+    }
+    answer_rows(call, "replays", rows, json_null());
+}
+
+void admin_on_replays(struct admin_call *call)
+{
+    if (question_fill(call, ASK_REPLAYS, QUERY_TOPIC | QUERY_LIMIT, 0))
+        admin_ask(call, render_replays);
+}
+
+/* ---- conflicts and events ---------------------------------------------------------------------------------------- */
+
 static json_t *conflict_json(const struct conflict_row *row)
 {
-    return json_pack("{s:o, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:I}", "id", admin_id_json(row->id), "topic",
-                     row->topic, "partition", (int)row->partition, "offset", (json_int_t)row->offset, "kind",
-                     row->is_first_sight ? "first-sight" : "identity", "stored_mark", mark_json(row->stored),
-                     "seen_mark", mark_json(row->seen), "since", admin_time_json(row->since_ms), "deliveries",
+    return json_pack("{s:o, s:s, s:i, s:I, s:s, s:b, s:o, s:o, s:o, s:I}", "id", admin_id_json(row->id),
+                     "topic", row->topic, "partition", (int)row->partition, "offset", (json_int_t)row->offset,
+                     "kind", row->is_first_sight ? "first-sight" : "identity", "only_the_tail",
+                     (int)row->is_tail, "stored_mark", mark_json(row->stored), "seen_mark",
+                     mark_json(row->seen), "since", admin_time_json(row->since_ms), "deliveries",
                      (json_int_t)row->count);
 }
 

@@ -10,11 +10,8 @@ enum { VALUE_BYTES_MAX = 512 };
 static const struct name_row {
     unsigned bit;
     const char *name;
-} names[] = { { QUERY_TOPIC, "topic" },
-              { QUERY_PARTITION, "partition" },
-              { QUERY_OFFSET, "offset" },
-              { QUERY_AFTER, "after" },
-              { QUERY_LIMIT, "limit" } };
+} names[] = { { QUERY_TOPIC, "topic" }, { QUERY_PARTITION, "partition" }, { QUERY_OFFSET, "offset" },
+              { QUERY_AFTER, "after" }, { QUERY_LIMIT, "limit" },         { QUERY_FROM, "from" } };
 
 /* Cut the next "name=value" off QUERY. */
 static bool pair_next(struct slice *query, struct slice *ret_name, struct slice *ret_value)
@@ -96,7 +93,9 @@ static const char *topic_set(struct slice value, struct admin_query *query)
 static const char *number_set(unsigned bit, struct slice value, struct admin_query *query)
 {
     uint64_t number;
-    uint64_t max = bit == QUERY_PARTITION ? INT32_MAX : bit == QUERY_OFFSET ? INT64_MAX : UINT64_MAX;
+    uint64_t max = bit == QUERY_PARTITION                     ? INT32_MAX
+                   : bit == QUERY_OFFSET || bit == QUERY_FROM ? INT64_MAX
+                                                              : UINT64_MAX;
     if (!decimal_read(value, max, &number))
         return bit == QUERY_PARTITION ? "must be a whole number from 0 to 2147483647"
                                       : "must be a whole number from 0, in decimal digits";
@@ -104,7 +103,7 @@ static const char *number_set(unsigned bit, struct slice value, struct admin_que
         return "must be at least 1 and at most 1000";
     if (bit == QUERY_PARTITION)
         query->partition = (int32_t)number;
-    else if (bit == QUERY_OFFSET)
+    else if (bit == QUERY_OFFSET || bit == QUERY_FROM)
         query->offset = (int64_t)number;
     else if (bit == QUERY_AFTER)
         query->after = number;

@@ -18,13 +18,14 @@ enum {
     QUERY_OFFSET = 1 << 2,
     QUERY_AFTER = 1 << 3,
     QUERY_LIMIT = 1 << 4,
+    QUERY_FROM = 1 << 5,
 };
 
 struct admin_query {
     unsigned given; /* which of the above stood there */
     char topic[TOPIC_BYTES_MAX + 1];
     int32_t partition;
-    int64_t offset;
+    int64_t offset; /* of "offset" or "from" */
     uint64_t after, limit;
 };
 

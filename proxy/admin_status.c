@@ -15,6 +15,31 @@
 /* A probe or a late answer may still settle a younger doubt. */
 enum { DOUBT_IS_OLD_MS = 60 * 1000, LEDGER_IS_NEW_MS = 24 * 3600 * 1000 };
 
+/* What is too little to be told from chance, and how long a look back is at least. */
+enum { ENOUGH_RECORDS = 100, SAMPLE_S = 60 };
+
+/* ---- the last minutes ---------------------------------------------------------------------------------------------- */
+
+static struct admin_sample sample_take(uint64_t now_ns)
+{
+    uint64_t unkeyed = metrics_counter(COUNTER_RECORDS_UNKEYED);
+    return (struct admin_sample){ .taken_ns = now_ns,
+                                  .keyed = metrics_counter(COUNTER_RECORDS) - unkeyed,
+                                  .unkeyed = unkeyed,
+                                  .duplicate = metrics_counter(COUNTER_RECORDS_DUPLICATE) };
+}
+
+void admin_tick(struct admin *admin, uint64_t now_ns)
+{
+    if (admin->later.taken_ns != 0 &&
+        now_ns - admin->later.taken_ns < (uint64_t)SAMPLE_S * MS_PER_S * NS_PER_MS)
+        return;
+    admin->before = admin->later;
+    admin->later = sample_take(now_ns);
+}
+
+/* ---- warnings ------------------------------------------------------------------------------------------------------ */
+
 static void warn(json_t *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void warn(json_t *warnings, const char *format, ...)
 {
@@ -55,6 +80,37 @@ static void warn_of_records(json_t *warnings, const struct store_figures *figure
         warn(warnings,
              "%" PRIu64 " conflicts wait for a decision, and their partitions with them: see GET /conflicts.",
              figures->conflict_open_count);
+    if (figures->replay_open_count > 0)
+        warn(warnings,
+             "%" PRIu64
+             " replay windows are open: applied records inside them are sent again: see GET /replays.",
+             figures->replay_open_count);
+}
+
+/* Since the older of the two samples; since the start while there is none. */
+static void warn_of_traffic(json_t *warnings, const struct admin *admin)
+{
+    struct admin_sample now = sample_take(1);
+    uint64_t keyed = now.keyed - admin->before.keyed, duplicate = now.duplicate - admin->before.duplicate;
+    uint64_t unkeyed = now.unkeyed - admin->before.unkeyed;
+    if (keyed >= ENOUGH_RECORDS && keyed == duplicate)
+        warn(
+            warnings,
+            "Everything is a duplicate: all %" PRIu64
+            " records of the last minutes were known already and dropped. "
+            "A connector that reads from an old offset looks like this, and so does a topic that was created "
+            "anew.",
+            keyed);
+    if (unkeyed > 0)
+        warn(warnings,
+             "%" PRIu64
+             " writes of the last minutes had no coordinates and are not protected: see POST /explain, "
+             "and the settings of where the coordinates are.",
+             unkeyed);
+    if (metrics_gauge(GAUGE_PROBES_FAILING) != 0)
+        warn(warnings,
+             "Probes get no clear answer: records in doubt stay there.  Look at SINKONCE_PROBE_URL and its "
+             "rules, and at sinkonce_probes_total.");
 }
 
 static bool is_loopback(const struct listen_address *address)
@@ -65,17 +121,24 @@ static bool is_loopback(const struct listen_address *address)
     return inet_pton(AF_INET, address->host, &ip) == 1 && ntohl(ip.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
+static void warn_of_mode(json_t *warnings, const struct program_state *state, const struct settings *settings)
+{
+    const char *who = state->mode == settings->mode ? "SINKONCE_MODE" : "The mode, changed by an operator,";
+    if (state->mode == MODE_OFF)
+        warn(warnings, "%s is off: every request is forwarded, and nothing is remembered.", who);
+    if (state->mode == MODE_OBSERVE)
+        warn(warnings, "%s is observe: duplicates are counted and forwarded.", who);
+    if (state->is_draining)
+        warn(warnings, "Draining: no new connection is accepted; DELETE /drain resumes.");
+}
+
 static void warn_of_settings(json_t *warnings, const struct settings *settings)
 {
-    if (settings->mode == MODE_OFF)
-        warn(warnings, "SINKONCE_MODE is off: every request is forwarded, and nothing is remembered.");
-    if (settings->mode == MODE_OBSERVE)
-        warn(warnings, "SINKONCE_MODE is observe: duplicates are counted and forwarded.");
-    if (settings->in_doubt == POLICY_RETRY && settings->key_header[0] == '\0')
+    if (settings->in_doubt == IN_DOUBT_RETRY && settings->key_header[0] == '\0')
         warn(warnings,
              "SINKONCE_IN_DOUBT is retry without SINKONCE_KEY_HEADER: each doubt that is sent again may be "
              "a duplicate.");
-    if (settings->in_doubt == POLICY_ASSUME_APPLIED)
+    if (settings->in_doubt == IN_DOUBT_ASSUME_APPLIED)
         warn(warnings, "SINKONCE_IN_DOUBT is assume-applied: each doubt may be a lost record.");
     if (settings->target.is_https && !settings->is_target_verified)
         warn(warnings, "SINKONCE_TARGET_VERIFY is off: anybody on the way can pose as the target.");
@@ -130,24 +193,26 @@ void admin_on_status(struct admin_call *call)
     static const char *const modes[] = {
         [MODE_ENFORCE] = "enforce", [MODE_OBSERVE] = "observe", [MODE_OFF] = "off"
     };
-    const struct program_state *state = call->admin->state;
-    const struct settings *settings = call->admin->settings;
+    const struct program_state *state = call->admin->parts.state;
+    const struct settings *settings = call->admin->parts.settings;
     struct store_figures figures;
     uint64_t now_ms = clock_unix_ms();
     json_t *warnings = json_array();
-    store_figures_get(call->admin->store, &figures);
+    store_figures_get(call->admin->parts.store, &figures);
     warn_of_ledger(warnings, &figures, now_ms);
     warn_of_records(warnings, &figures, now_ms);
+    warn_of_traffic(warnings, call->admin);
+    warn_of_mode(warnings, state, settings);
     warn_of_settings(warnings, settings);
     uint64_t uptime_ms = now_ms > state->started_ms ? now_ms - state->started_ms : 0;
     admin_answer_json(
         call, 200,
         json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:o, s:I, s:I, s:I, s:o, s:o}", "state",
                   state_name(state, &figures), "warnings", warnings, "version", SINKONCE_VERSION, "mode",
-                  modes[settings->mode], "started", admin_time_json(state->started_ms), "uptime_seconds",
+                  modes[state->mode], "started", admin_time_json(state->started_ms), "uptime_seconds",
                   (json_int_t)(uptime_ms / MS_PER_S), "target", admin_text_json(settings->target.authority),
                   "connections", (json_int_t)metrics_gauge(GAUGE_CONNECTIONS), "requests_in_flight",
                   (json_int_t)metrics_gauge(GAUGE_REQUESTS_IN_FLIGHT), "target_requests_in_flight",
                   (json_int_t)metrics_gauge(GAUGE_TARGET_IN_FLIGHT), "records", records_json(&figures),
-                  "ledger", ledger_json(call->admin->store, &figures)));
+                  "ledger", ledger_json(call->admin->parts.store, &figures)));
 }

@@ -102,7 +102,7 @@ enum finish answer_finish_of(const struct exchange *ex)
 {
     struct exchange *own = (struct exchange *)(uintptr_t)ex; /* only to ask which flight counts */
     const struct flight *flight = deciding_flight(own);
-    if (!ex->is_keyed || ex->loop->program->settings->mode == MODE_OBSERVE)
+    if (!ex->is_keyed || ex->mode == MODE_OBSERVE)
         return finish_unkeyed(flight);
     return ex->claim.ret_claim_id == 0 ? finish_rest(ex, flight) : finish_keyed(ex, flight);
 }

@@ -15,6 +15,7 @@
 #include "failpoint.h"
 #include "log.h"
 #include "metrics.h"
+#include "prober_context.h"
 
 enum { SPARES_MAX = 256 };
 
@@ -42,7 +43,7 @@ void exchange_move(struct exchange *ex, enum exchange_state next)
 
 static bool is_observed(const struct exchange *ex)
 {
-    return ex->loop->program->settings->mode == MODE_OBSERVE;
+    return ex->mode == MODE_OBSERVE;
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
@@ -77,6 +78,7 @@ static void exchange_put(struct exchange *ex)
     plan_deinit(&ex->plan);
     flight_deinit(&ex->flight);
     store_claim_deinit(&ex->claim);
+    free(ex->contexts);
     free(ex->sent);
     free(ex->verdicts);
     free(ex->outcomes);
@@ -350,6 +352,9 @@ static bool is_torn(const struct exchange *ex)
 static void exchange_on_claimed(struct claim *claim, enum store_status status)
 {
     struct exchange *ex = OWNER_OF(claim, claim);
+    free(ex->contexts);
+    ex->contexts = NULL;
+    claim->contexts = NULL;
     static const enum finish finish_of[] = { [STORE_FULL] = FINISH_LEDGER_FULL,
                                              [STORE_FAILED] = FINISH_LEDGER_FAILED,
                                              [STORE_BUSY] = FINISH_DOUBTS_FULL };
@@ -382,11 +387,19 @@ static void exchange_claim(struct exchange *ex)
         exchange_finish(ex, FINISH_NO_MEMORY);
         return;
     }
+    if (settings->in_doubt == IN_DOUBT_PROBE && settings->probe_url.pointer_count > 0) {
+        ex->contexts = probe_contexts_new(&settings->probe_url, &ex->identified);
+        if (ex->contexts == NULL) {
+            exchange_finish(ex, FINISH_NO_MEMORY);
+            return;
+        }
+    }
     exchange_move(ex, EX_CLAIMING);
     ex->claim = (struct claim){
         .records = ex->identified.records,
         .record_count = record_count,
-        .wait_ms = settings->mode == MODE_OBSERVE ? 0 : (uint32_t)settings->wait_ms,
+        .contexts = ex->contexts,
+        .wait_ms = is_observed(ex) ? 0 : (uint32_t)settings->wait_ms,
         .done = exchange_on_claimed,
         .ret_verdicts = ex->verdicts,
     };
@@ -413,7 +426,7 @@ static void exchange_begin(struct exchange *ex)
         exchange_finish(ex, FINISH_OPTIONS);
         return;
     }
-    if (settings->mode == MODE_OFF || !is_write(ex->request)) {
+    if (ex->mode == MODE_OFF || !is_write(ex->request)) {
         exchange_forward(ex, NULL);
         return;
     }
@@ -431,7 +444,7 @@ static void exchange_begin(struct exchange *ex)
         exchange_finish(ex, FINISH_TOO_MANY_RECORDS);
     else if (ex->is_keyed)
         exchange_claim(ex);
-    else if (settings->is_unkeyed_rejected && settings->mode == MODE_ENFORCE)
+    else if (settings->is_unkeyed_rejected && ex->mode == MODE_ENFORCE)
         exchange_finish(ex, FINISH_UNKEYED_REFUSED);
     else
         exchange_forward(ex, NULL);
@@ -469,6 +482,7 @@ static void exchange_on_request(void *context, struct conn *conn, struct request
     }
     ex->conn = conn;
     ex->request = request;
+    ex->mode = (enum mode)atomic_load(&program->mode);
     ex->dialect = dialect_of(request);
     conn_exchange_set(conn, ex);
     exchange_begin(ex);

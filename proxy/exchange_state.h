@@ -42,6 +42,7 @@ struct exchange {
     struct conn *conn;       /* borrowed; NULL once the connector has left */
     struct request *request; /* owned */
     enum exchange_state state;
+    enum mode mode; /* as it was when the request came: a change is for those that follow */
     enum finish finish;
     enum finish given_up; /* why the claim is given back with nothing sent; NONE: it is not */
     enum dialect dialect;
@@ -52,6 +53,7 @@ struct exchange {
     bool is_cut;                  /* some do not */
     enum verdict *verdicts;       /* owned: a cell for each record */
     enum outcome *outcomes; /* owned: a cell for each record, true for the NEW ones once FORWARDING is left */
+    struct slice *contexts; /* owned: what probes must know of each record; NULL: nothing.  Lent with the claim */
     struct claim claim;     /* lent to the ledger while CLAIMING */
     struct settlement settlement; /* lent to the ledger while SETTLING */
     struct parts *parts;          /* owned: when each element goes alone */

@@ -234,6 +234,17 @@ void loop_drain(struct loop *loop)
         return; /* no memory: its connections end with the process */
 }
 
+static void resume_run(struct loop *loop, struct loop_task *task)
+{
+    loop->service.is_draining = false;
+    free(task);
+}
+
+bool loop_resume(struct loop *loop)
+{
+    return task_post(loop, resume_run);
+}
+
 void loop_free(struct loop *loop)
 {
     if (loop == NULL)

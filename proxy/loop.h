@@ -30,6 +30,7 @@ struct program {
     struct acks *acks;                   /* borrowed: open acknowledgements, shared by all loops */
     atomic_size_t in_flight;             /* requests that are not answered and settled yet */
     atomic_size_t connections;
+    atomic_int mode; /* enum mode; each request keeps the one that it found */
     char via[64]; /* "1.1 sinkonce-0123abcd": pseudonym with the instance's id */
 };
 
@@ -67,5 +68,7 @@ void loop_post(struct loop *loop, struct loop_task *task); /* [any] TASK is move
 /* [main] Hand an accepted connection over.  False: no memory, FD is closed. */
 MUST_CHECK bool loop_accept(struct loop *loop, int fd, const char *peer, bool is_trusted_peer);
 void loop_drain(struct loop *loop); /* [main] conn_drain_all() on the loop's thread */
+/* [main] Connections are kept open again.  False: no memory, it drains on. */
+MUST_CHECK bool loop_resume(struct loop *loop);
 
 #endif

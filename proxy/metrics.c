@@ -7,7 +7,9 @@
  */
 #include "metrics.h"
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include "record_key.h"
 
 /* Loops, ledger, resolver, main and acceptor of a usual machine; more threads share, which costs time, not truth. */
 enum { SHARD_COUNT = 16, CODE_COUNT = METRICS_CODE_MAX - METRICS_CODE_MIN + 1, CACHE_LINE_BYTES = 64 };
@@ -23,7 +25,15 @@ struct shard {
     struct histogram_cells histograms[HISTOGRAM_COUNT];
     _Atomic uint64_t target_responses[CODE_COUNT];
     _Atomic uint64_t requests[METRICS_METHODS_MAX][CODE_COUNT];
+    _Atomic uint64_t by_topic[METRICS_TOPIC_COUNT][TOPIC_COUNTER_COUNT];
 };
+
+/* A name is written once, before its number is given away, and never again: whoever sees the count sees the names. */
+static char topic_names[METRICS_TOPIC_COUNT][TOPIC_BYTES_MAX + 1];
+static size_t topic_bytes[METRICS_TOPIC_COUNT];
+static _Atomic unsigned topic_count = 1;
+static pthread_mutex_t topic_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who add a name */
+static _Thread_local unsigned last_topic; /* most requests hold one topic, and it stays */
 
 static struct shard shards[SHARD_COUNT];
 static _Atomic int64_t gauges[GAUGE_COUNT];
@@ -72,17 +82,96 @@ static uint64_t cell_get(const _Atomic uint64_t *cell)
 void metrics_add(enum counter counter, uint64_t count)
 {
     assert(counter < COUNTER_COUNT);
-    cell_add(&shard_get()->counters[counter], count);
+    if ((unsigned)counter < TOPIC_COUNTER_COUNT)
+        metrics_add_topic(counter, METRICS_TOPIC_NONE, count);
+    else
+        cell_add(&shard_get()->counters[counter], count);
 }
 
 uint64_t metrics_counter(enum counter counter)
 {
     uint64_t sum = 0;
     assert(counter < COUNTER_COUNT);
+    if ((unsigned)counter >= TOPIC_COUNTER_COUNT) {
+        for (size_t i = 0; i < SHARD_COUNT; i++)
+            sum += cell_get(&shards[i].counters[counter]);
+        return sum;
+    }
+    for (unsigned topic = 0; topic < metrics_topic_count(); topic++)
+        sum += metrics_topic_counter(counter, topic);
+    return sum + metrics_topic_counter(counter, METRICS_TOPIC_OTHER);
+}
+
+/* ---- topics ------------------------------------------------------------------------------------------------------ */
+
+/* Among those from FROM to COUNT; 0: not there. */
+static unsigned topic_find(struct slice topic, unsigned from, unsigned count)
+{
+    for (unsigned i = from; i < count; i++) {
+        if (topic_bytes[i] == topic.byte_count && memcmp(topic_names[i], topic.at, topic.byte_count) == 0)
+            return i;
+    }
+    return 0;
+}
+
+/* NEW from the loop's view: somebody else may have added it since. */
+static unsigned topic_add(struct slice topic)
+{
+    pthread_mutex_lock(&topic_lock);
+    unsigned count = atomic_load_explicit(&topic_count, memory_order_relaxed);
+    unsigned found = topic_find(topic, 1, count);
+    if (found == 0 && count <= METRICS_TOPICS_MAX) {
+        memcpy(topic_names[count], topic.at, topic.byte_count);
+        topic_bytes[count] = topic.byte_count;
+        found = count;
+        atomic_store_explicit(&topic_count, count + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&topic_lock);
+    return found == 0 ? METRICS_TOPIC_OTHER : found;
+}
+
+unsigned metrics_topic(struct slice topic)
+{
+    unsigned count = metrics_topic_count();
+    if (topic.byte_count == 0 || topic.byte_count > TOPIC_BYTES_MAX)
+        return METRICS_TOPIC_NONE;
+    unsigned found = topic_find(topic, last_topic, last_topic + 1);
+    if (found == 0)
+        found = topic_find(topic, 1, count);
+    if (found == 0)
+        found = count > METRICS_TOPICS_MAX ? METRICS_TOPIC_OTHER : topic_add(topic);
+    if (found != METRICS_TOPIC_OTHER)
+        last_topic = found;
+    return found;
+}
+
+void metrics_add_topic(enum counter counter, unsigned topic, uint64_t count)
+{
+    assert((unsigned)counter < TOPIC_COUNTER_COUNT && topic < METRICS_TOPIC_COUNT);
+    cell_add(&shard_get()->by_topic[topic][counter], count);
+}
+
+uint64_t metrics_topic_counter(enum counter counter, unsigned topic)
+{
+    uint64_t sum = 0;
+    assert((unsigned)counter < TOPIC_COUNTER_COUNT && topic < METRICS_TOPIC_COUNT);
     for (size_t i = 0; i < SHARD_COUNT; i++)
-        sum += cell_get(&shards[i].counters[counter]);
+        sum += cell_get(&shards[i].by_topic[topic][counter]);
     return sum;
 }
+
+unsigned metrics_topic_count(void)
+{
+    return atomic_load_explicit(&topic_count, memory_order_acquire);
+}
+
+const char *metrics_topic_name(unsigned topic)
+{
+    assert(topic < METRICS_TOPIC_COUNT);
+    return topic == METRICS_TOPIC_OTHER ? "_other" : topic_names[topic];
+}
+
+/* ---- gauges, histograms, requests ---------------------------------------------------------------------------------- */
 
 void metrics_gauge_add(enum gauge gauge, int64_t change)
 {

@@ -30,6 +30,8 @@
 #include "exchange_state.h"
 #include "listener.h"
 #include "metrics.h"
+#include "prober.h"
+#include "settings_url.h"
 
 enum {
     LOOPS_MAX = 64,
@@ -49,6 +51,7 @@ struct server {
     struct identifier *identifier;
     struct resolver *resolver;
     struct acks *acks;
+    struct prober *prober; /* NULL: another policy */
     struct loop *loops[LOOPS_MAX];
     size_t loop_count;
     struct admin *admin;
@@ -56,6 +59,9 @@ struct server {
     struct event *signals[3], *tick, *port_ready;
     struct program program;
     struct program_state state;
+    struct program_controls controls;
+    struct listen_address
+        drained_listen; /* owned: where to listen again; text NULL: not drained by an operator */
     enum life life;
     uint64_t life_until_ns;  /* of DELAY and DRAINING */
     uint64_t quiet_since_ns; /* nothing in flight since; 0: something is */
@@ -148,6 +154,72 @@ static void stop_requested(struct server *server)
         drain_begin(server);
 }
 
+/* ---- what an operator changes ---------------------------------------------------------------------------------- */
+
+static void mode_set(void *context, enum mode mode)
+{
+    struct server *server = context;
+    server->state.mode = mode;
+    atomic_store(&server->program.mode, (int)mode);
+}
+
+/* Where the port was any free one, the one that connectors know is kept. */
+static bool drain_by_operator(struct server *server, char ret_why[], size_t why_bytes_max)
+{
+    const char *wrong =
+        server->drained_listen.text != NULL
+            ? NULL
+            : listen_address_parse(listener_address(server->data_listener), &server->drained_listen);
+    if (wrong != NULL) {
+        listen_address_deinit(&server->drained_listen);
+        server->drained_listen = (struct listen_address){ .text = NULL };
+        snprintf(ret_why, why_bytes_max, "the address %s", wrong);
+        return false;
+    }
+    listener_free(server->data_listener);
+    server->data_listener = NULL;
+    server->state.is_draining = true;
+    server->state.is_ready = false;
+    for (size_t i = 0; i < server->loop_count; i++)
+        loop_drain(server->loops[i]);
+    return true;
+}
+
+static bool resume_by_operator(struct server *server, char ret_why[], size_t why_bytes_max)
+{
+    if (server->drained_listen.text == NULL)
+        return true;
+    if (server->data_listener == NULL)
+        server->data_listener =
+            listener_new(server->base, &server->drained_listen, on_connector, server, ret_why, why_bytes_max);
+    if (server->data_listener == NULL)
+        return false;
+    for (size_t i = 0; i < server->loop_count; i++) {
+        if (!loop_resume(server->loops[i])) {
+            snprintf(ret_why, why_bytes_max, "out of memory: some connections still drain");
+            return false;
+        }
+    }
+    listen_address_deinit(&server->drained_listen);
+    server->drained_listen = (struct listen_address){ .text = NULL };
+    server->state.is_draining = false;
+    server->state.is_ready = true;
+    return true;
+}
+
+static bool drain_set(void *context, bool is_draining, char ret_why[], size_t why_bytes_max)
+{
+    struct server *server = context;
+    if (server->life != LIFE_RUNNING) {
+        snprintf(ret_why, why_bytes_max, "the program is stopping");
+        return false;
+    }
+    if (is_draining && server->drained_listen.text != NULL)
+        return true;
+    return is_draining ? drain_by_operator(server, ret_why, why_bytes_max)
+                       : resume_by_operator(server, ret_why, why_bytes_max);
+}
+
 static void signal_cb(evutil_socket_t number, short what, void *context)
 {
     (void)what;
@@ -190,6 +262,7 @@ static void tick_cb(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     conn_sweep(admin_service(server->admin), now_ns);
+    admin_tick(server->admin, now_ns);
     if (server->life == LIFE_DELAY && now_ns >= server->life_until_ns)
         drain_begin(server);
     if (server->life == LIFE_DRAINING)
@@ -222,6 +295,12 @@ static void folder_make(const char *folder)
     }
 }
 
+/* What the prober resolves, the ledger only holds. */
+static enum doubt_policy policy_of(enum doubt_setting setting)
+{
+    return setting == IN_DOUBT_PROBE ? POLICY_HOLD : (enum doubt_policy)setting;
+}
+
 static int ledger_open(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -230,7 +309,7 @@ static int ledger_open(struct server *server)
         .scope = settings->scope,
         .ledger_bytes_max = settings->ledger_bytes_max,
         .is_missing_refused = settings->is_ledger_missing_refused,
-        .policy = settings->in_doubt,
+        .policy = policy_of(settings->in_doubt),
         .in_doubt_max = settings->in_doubt_max,
         .marks = (uint32_t)settings->marks,
         .is_identity_checked = settings->identity != IDENTITY_OFF,
@@ -305,6 +384,28 @@ static struct acks *acks_start(const struct settings *settings)
     return acks_new(OPEN_MAX, settings->ack_timeout_ms * NS_PER_MS, random);
 }
 
+static bool admin_start(struct server *server)
+{
+    server->controls =
+        (struct program_controls){ .context = server, .mode_set = mode_set, .drain_set = drain_set };
+    const struct admin_parts parts = { .settings = server->settings,
+                                       .store = server->store,
+                                       .port = server->port,
+                                       .state = &server->state,
+                                       .controls = &server->controls };
+    server->admin = admin_new(&parts);
+    return server->admin != NULL;
+}
+
+static bool prober_start(struct server *server)
+{
+    if (server->settings->in_doubt != IN_DOUBT_PROBE)
+        return true;
+    server->prober =
+        prober_new(server->base, server->settings, server->store, server->port, server->resolver);
+    return server->prober != NULL;
+}
+
 static bool parts_start(struct server *server)
 {
     server->base = event_base_new();
@@ -321,8 +422,9 @@ static bool parts_start(struct server *server)
     server->program.resolver = server->resolver;
     server->program.acks = server->acks;
     snprintf(server->program.via, sizeof server->program.via, "1.1 sinkonce-%.8s", store_id(server->store));
-    server->admin = admin_new(server->base, server->settings, server->store, server->port, &server->state);
-    return server->admin != NULL && loops_start(server) && events_start(server);
+    atomic_store(&server->program.mode, (int)server->settings->mode);
+    server->state.mode = server->settings->mode;
+    return admin_start(server) && prober_start(server) && loops_start(server) && events_start(server);
 }
 
 static bool listen_start(struct server *server)
@@ -350,7 +452,8 @@ static void questions_finish(struct server *server)
         return;
     port.fd = store_port_fd(server->port);
     conn_free_all(admin_service(server->admin));
-    while (admin_open_count(server->admin) > 0) {
+    prober_stop(server->prober);
+    while (admin_open_count(server->admin) + prober_open_count(server->prober) > 0) {
         if (poll(&port, 1, -1) > 0)
             store_port_deliver(server->port);
     }
@@ -364,6 +467,8 @@ static void server_stop(struct server *server)
         loop_free(server->loops[i]);
     questions_finish(server);
     admin_free(server->admin);
+    prober_free(server->prober);
+    listen_address_deinit(&server->drained_listen);
     for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
         if (server->signals[i] != NULL)
             event_free(server->signals[i]);

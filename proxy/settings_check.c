@@ -144,6 +144,41 @@ static void check_tls(struct check *check)
     check_readable(check, "SINKONCE_TARGET_KEY_FILE", settings->target_key_file);
 }
 
+static bool is_status_shared(const struct status_set *a, const struct status_set *b)
+{
+    for (size_t i = 0; i < sizeof a->bits / sizeof a->bits[0]; i++) {
+        if ((a->bits[i] & b->bits[i]) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* One answer must not say both yes and no: then no record would ever be resolved. */
+static bool is_rule_shared(const struct probe_rule *applied, const struct probe_rule *absent)
+{
+    if (applied->kind != absent->kind)
+        return false;
+    return applied->kind == PROBE_RULE_STATUS
+               ? is_status_shared(&applied->statuses, &absent->statuses)
+               : strcmp(applied->pointer.items[0].text, absent->pointer.items[0].text) == 0;
+}
+
+static void check_probe(struct check *check)
+{
+    const struct settings *settings = check->settings;
+    const struct probe_rule *applied = &settings->probe_applied, *absent = &settings->probe_absent;
+    const bool has_json = applied->kind != PROBE_RULE_STATUS || absent->kind != PROBE_RULE_STATUS;
+    if (settings->in_doubt == IN_DOUBT_PROBE && settings->probe_url.text == NULL &&
+        !check->origins->is_wrong[ROW_PROBE_URL])
+        WRONG(check, "SINKONCE_IN_DOUBT=probe needs SINKONCE_PROBE_URL too: where the target can be asked");
+    if (check->origins->is_wrong[ROW_PROBE_APPLIED] || check->origins->is_wrong[ROW_PROBE_ABSENT])
+        return;
+    if (is_rule_shared(applied, absent))
+        WRONG(check, "SINKONCE_PROBE_APPLIED and SINKONCE_PROBE_ABSENT must not both hold of one answer");
+    if (has_json && settings->probe_method == PROBE_HEAD)
+        WRONG(check, "SINKONCE_PROBE_METHOD=HEAD gets no body for a json: rule to look at");
+}
+
 bool settings_check(const struct settings *settings, const struct settings_origins *origins,
                     struct settings_mistakes *mistakes)
 {
@@ -155,6 +190,7 @@ bool settings_check(const struct settings *settings, const struct settings_origi
     check_shape(&check);
     check_statuses(&check);
     check_tls(&check);
+    check_probe(&check);
     return check.is_good;
 }
 
@@ -163,11 +199,13 @@ static void check_promises(const struct settings *settings, struct settings_mist
     if (settings->mode == MODE_OFF)
         settings_note(mistakes,
                       "SINKONCE_MODE=off: nothing is recorded or dropped, duplicates reach the target");
-    if (settings->in_doubt == POLICY_RETRY)
+    if (settings->in_doubt == IN_DOUBT_RETRY)
         settings_note(mistakes, "SINKONCE_IN_DOUBT=retry: a record in doubt may reach the target twice");
-    if (settings->in_doubt == POLICY_ASSUME_APPLIED)
+    if (settings->in_doubt == IN_DOUBT_ASSUME_APPLIED)
         settings_note(mistakes,
                       "SINKONCE_IN_DOUBT=assume-applied: a record in doubt may never reach the target");
+    if (settings->probe_url.text != NULL && settings->in_doubt != IN_DOUBT_PROBE)
+        settings_note(mistakes, "SINKONCE_PROBE_URL is not used: SINKONCE_IN_DOUBT is not probe");
 }
 
 void settings_check_risks(const struct settings *settings, struct settings_mistakes *mistakes)

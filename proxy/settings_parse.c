@@ -429,10 +429,16 @@ static const struct settings_choice splits[] = { { "off", SPLIT_OFF, NULL },
                                                  { "record", SPLIT_RECORD, NULL },
                                                  { NULL, 0, NULL } };
 static const struct settings_choice doubt_policies[] = {
-    { "hold", POLICY_HOLD, NULL },
-    { "retry", POLICY_RETRY, NULL },
-    { "assume-applied", POLICY_ASSUME_APPLIED, NULL },
-    { "probe", 0, "must be hold, retry or assume-applied: this version does not probe the target" },
+    { "hold", IN_DOUBT_HOLD, NULL },
+    { "probe", IN_DOUBT_PROBE, NULL },
+    { "retry", IN_DOUBT_RETRY, NULL },
+    { "assume-applied", IN_DOUBT_ASSUME_APPLIED, NULL },
+    { NULL, 0, NULL },
+};
+static const struct settings_choice probe_methods[] = {
+    { "GET", PROBE_GET, NULL },
+    { "HEAD", PROBE_HEAD, NULL },
+    { "POST", PROBE_POST, NULL },
     { NULL, 0, NULL },
 };
 static const struct settings_choice identities[] = {
@@ -529,6 +535,44 @@ static void deinit_id_format(void *field)
     id_format_deinit(field);
 }
 
+/* ---- probes ------------------------------------------------------------------------------------------------------ */
+
+static const char *parse_probe_url(const char *text, const struct settings_row *row, void *field,
+                                   char room[SETTINGS_WORDS_MAX])
+{
+    if (strlen(text) > row->high) {
+        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
+        return room;
+    }
+    return *text == '\0' ? NULL : probe_template_parse(text, field);
+}
+
+static void deinit_probe_url(void *field)
+{
+    probe_template_deinit(field);
+}
+
+static const char *parse_probe_rule(const char *text, const struct settings_row *row, void *field,
+                                    char room[SETTINGS_WORDS_MAX])
+{
+    struct probe_rule *rule = field;
+    if (strncmp(text, "status:", 7) == 0) {
+        rule->kind = PROBE_RULE_STATUS;
+        return parse_statuses(text + 7, row, &rule->statuses, room);
+    }
+    const bool is_no = strncmp(text, "no-json:/", 9) == 0;
+    if (!is_no && strncmp(text, "json:/", 6) != 0)
+        return "must be status:LIST, json:/POINTER or no-json:/POINTER";
+    rule->kind = is_no ? PROBE_RULE_NO_JSON : PROBE_RULE_JSON;
+    return locator_pointer_parse(text + (is_no ? 8 : 5), &rule->pointer);
+}
+
+static void deinit_probe_rule(void *field)
+{
+    struct probe_rule *rule = field;
+    locator_list_deinit(&rule->pointer);
+}
+
 /* ---- the tables ---------------------------------------------------------------------------------------------- */
 
 static const struct settings_type type_url = { .parse = parse_url, .deinit = deinit_url, .is_url = true };
@@ -563,6 +607,12 @@ static const struct settings_type type_mode = { .parse = parse_choice, .choices 
 static const struct settings_type type_shape = { .parse = parse_choice, .choices = shapes };
 static const struct settings_type type_split = { .parse = parse_choice, .choices = splits };
 static const struct settings_type type_doubt_policy = { .parse = parse_choice, .choices = doubt_policies };
+static const struct settings_type type_probe_url = { .parse = parse_probe_url,
+                                                     .deinit = deinit_probe_url,
+                                                     .is_url = true };
+static const struct settings_type type_probe_method = { .parse = parse_choice, .choices = probe_methods };
+static const struct settings_type type_probe_rule = { .parse = parse_probe_rule,
+                                                      .deinit = deinit_probe_rule };
 static const struct settings_type type_identity = { .parse = parse_choice, .choices = identities };
 static const struct settings_type type_log_level = { .parse = parse_choice, .choices = log_levels };
 static const struct settings_type type_log_format = { .parse = parse_choice, .choices = log_formats };

@@ -81,6 +81,13 @@ void log_event(enum log_level level, const char *event, const char *message, con
     strncat(log_events, " ", sizeof log_events - strlen(log_events) - 1);
 }
 
+static enum log_level log_level_now;
+
+void log_level_set(enum log_level level)
+{
+    log_level_now = level;
+}
+
 void log_event_limited(enum log_level level, const char *event, const char *message,
                        const struct log_field fields[], size_t field_count)
 {
@@ -193,6 +200,23 @@ static void assert_refused(int status, const char *label, const char *words)
     assert_null(stub_question);
 }
 
+static char controlled[64]; /* what was done to the program */
+
+static void mode_set(void *context, enum mode mode)
+{
+    (void)context;
+    program.mode = mode;
+    snprintf(controlled, sizeof controlled, "mode %d", (int)mode);
+}
+
+static bool drain_set(void *context, bool is_draining, char ret_why[], size_t why_bytes_max)
+{
+    (void)context;
+    snprintf(controlled, sizeof controlled, "drain %d", (int)is_draining);
+    snprintf(ret_why, why_bytes_max, "the program is stopping");
+    return !program.is_draining;
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -206,8 +230,13 @@ static int set_up(void **state)
     stub_question_count = 0;
     conn = (struct conn){ .body = NULL };
     log_events[0] = '\0';
-    admin = admin_new(NULL, &settings, (struct store *)&stub_figures, (struct store_port *)&stub_figures,
-                      &program);
+    controlled[0] = '\0';
+    static const struct program_controls controls = { .mode_set = mode_set, .drain_set = drain_set };
+    admin = admin_new(&(struct admin_parts){ .settings = &settings,
+                                             .store = (struct store *)&stub_figures,
+                                             .port = (struct store_port *)&stub_figures,
+                                             .state = &program,
+                                             .controls = &controls });
     return admin == NULL ? -1 : 0;
 }
 
@@ -335,7 +364,7 @@ static void test_status_of_a_sound_program_warns_of_nothing(void **state)
 static void test_status_warns_in_a_sentence_for_each_thing_to_do(void **state)
 {
     (void)state;
-    settings.mode = MODE_OFF;
+    settings.mode = program.mode = MODE_OFF;
     settings.target.is_https = true;
     settings.is_target_verified = false;
     settings.admin_listen.host = wide_host;
@@ -501,7 +530,8 @@ static void test_partitions_conflicts_and_events_are_listed(void **state)
         (struct conflict_row){ .id = 3, .topic = "t", .seen = 0xab, .count = 2 };
     stub_question->ret_row_count = 1;
     answer(STORE_OK, QUESTION_OK);
-    assert_body_has("\"kind\":\"identity\",\"stored_mark\":null,\"seen_mark\":\"000000ab\"");
+    assert_body_has(
+        "\"kind\":\"identity\",\"only_the_tail\":false,\"stored_mark\":null,\"seen_mark\":\"000000ab\"");
     conn.reply_count = 0;
     get("/events?after=6");
     answer(STORE_OK, QUESTION_OK);

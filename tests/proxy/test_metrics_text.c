@@ -13,21 +13,25 @@
 #include "metrics_text.h"
 #include "stub_store.h"
 
-static const struct settings settings = { .mode = MODE_OBSERVE };
-
 /* The store is the stub: its address is never looked at. */
 static const struct store *some_store(void)
 {
     return (const struct store *)&stub_figures;
 }
 
-static char *text_get(void)
+static char *text_of(struct metrics_view view)
 {
     size_t bytes;
-    char *text = metrics_text(some_store(), &settings, &bytes);
+    view.store = some_store();
+    char *text = metrics_text(&view, &bytes);
     assert_non_null(text);
     assert_int_equal(strlen(text), bytes);
     return text;
+}
+
+static char *text_get(void)
+{
+    return text_of((struct metrics_view){ .mode = MODE_OBSERVE });
 }
 
 static void assert_line(const char *text, const char *line)
@@ -42,6 +46,7 @@ static void test_every_row_of_the_table_is_exported_before_anything_happened(voi
 {
     char *text = text_get();
     (void)state;
+#define TOPIC_COUNTER(NAME, metric, words) assert_line(text, "sinkonce_" metric "{topic=\"\"} 0");
 #define COUNTER(NAME, metric, labels, words)                                                                 \
     assert_line(text, labels[0] == '\0' ? "sinkonce_" metric " 0" : "sinkonce_" metric "{" labels "} 0");
 #define GAUGE(NAME, metric, per_unit, words)                                                                 \
@@ -189,6 +194,75 @@ static void test_promtool_finds_nothing_to_say(void **state)
     free(text);
 }
 
+static void test_records_are_told_apart_by_topic_and_the_hundred_and_first_is_other(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= METRICS_TOPICS_MAX + 20; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "topic.%d", i);
+        metrics_add_topic(COUNTER_RECORDS_REPLAYED, metrics_topic(slice_of_text(name)), 2);
+    }
+    assert_int_equal(metrics_topic(slice_of_text("topic.7")), metrics_topic(slice_of_text("topic.7")));
+    assert_int_equal(metrics_topic(slice_of_text("topic.119")), METRICS_TOPIC_OTHER);
+    assert_int_equal(metrics_topic(slice_of_text("")), METRICS_TOPIC_NONE);
+    assert_int_equal(metrics_counter(COUNTER_RECORDS_REPLAYED), 2 * (METRICS_TOPICS_MAX + 20));
+    char *text = text_get();
+    assert_line(text, "sinkonce_replayed_records_total{topic=\"\"} 0");
+    assert_line(text, "sinkonce_replayed_records_total{topic=\"topic.1\"} 2");
+    assert_line(text, "sinkonce_replayed_records_total{topic=\"topic.100\"} 2");
+    assert_line(text, "sinkonce_replayed_records_total{topic=\"_other\"} 40");
+    assert_null(strstr(text, "topic.101"));
+    free(text);
+}
+
+static void test_partitions_have_gauges_where_they_are_asked_for(void **state)
+{
+    (void)state;
+    const struct partition_row rows[] = {
+        { .topic = "orders",
+          .partition = 2147483647,
+          .highest = INT64_MAX,
+          .applied_count = 12,
+          .last_ms = 5999 },
+        { .topic = "a.b-c_d", .partition = 0, .highest = -1, .gap_count = 3, .in_doubt_count = 4 },
+    };
+    char *text =
+        text_of((struct metrics_view){ .has_partitions = true, .partitions = rows, .partition_count = 2 });
+    assert_line(text, "sinkonce_partition_applied_records{topic=\"orders\",partition=\"2147483647\"} 12");
+    assert_line(
+        text,
+        "sinkonce_partition_next_offset{topic=\"orders\",partition=\"2147483647\"} 9223372036854775808");
+    assert_line(text, "sinkonce_partition_next_offset{topic=\"a.b-c_d\",partition=\"0\"} 0");
+    assert_line(text, "sinkonce_partition_gap_records{topic=\"a.b-c_d\",partition=\"0\"} 3");
+    assert_line(text, "sinkonce_partition_in_doubt_records{topic=\"a.b-c_d\",partition=\"0\"} 4");
+    assert_line(
+        text,
+        "sinkonce_partition_last_result_timestamp_seconds{topic=\"orders\",partition=\"2147483647\"} 5");
+    free(text);
+    text = text_get();
+    assert_null(strstr(text, "sinkonce_partition_"));
+    free(text);
+}
+
+static void test_openmetrics_names_counters_by_their_family_and_has_an_end(void **state)
+{
+    (void)state;
+    char *text = text_of((struct metrics_view){ .is_open_metrics = true });
+    assert_line(text, "# TYPE sinkonce_records counter");
+    assert_line(text, "# TYPE sinkonce_in_doubt_records gauge");
+    assert_line(text, "# TYPE process_cpu_seconds counter");
+    assert_line(text, "sinkonce_records_total{topic=\"\"} 0");
+    assert_null(strstr(text, "_total counter"));
+    assert_string_equal(text + strlen(text) - 7, "\n# EOF\n");
+    /* one family, one type */
+    for (const char *at = strstr(text, "# TYPE "); at != NULL; at = strstr(at + 1, "# TYPE ")) {
+        char line[256];
+        snprintf(line, sizeof line, "%.*s ", (int)strcspn(at + 7, " ") + 7, at);
+        assert_null(strstr(at + 1, line));
+    }
+    free(text);
+}
+
 int main(void)
 {
     /* the first test must see untouched counters: cmocka keeps this order */
@@ -202,6 +276,9 @@ int main(void)
         cmocka_unit_test(test_a_time_in_milliseconds_is_exported_in_seconds),
         cmocka_unit_test(test_codes_that_were_seen_appear),
         cmocka_unit_test(test_promtool_finds_nothing_to_say),
+        cmocka_unit_test(test_records_are_told_apart_by_topic_and_the_hundred_and_first_is_other),
+        cmocka_unit_test(test_partitions_have_gauges_where_they_are_asked_for),
+        cmocka_unit_test(test_openmetrics_names_counters_by_their_family_and_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static void test_defaults_hold_when_only_the_target_is_set(void **state)
     assert_int_equal(result.settings.wait_ms, 2000);
     assert_int_equal(result.settings.body_bytes_max, 16 << 20);
     assert_int_equal(result.settings.mode, MODE_ENFORCE);
-    assert_int_equal(result.settings.in_doubt, POLICY_HOLD);
+    assert_int_equal(result.settings.in_doubt, IN_DOUBT_HOLD);
     assert_int_equal(result.settings.identity, IDENTITY_AUTO);
     assert_int_equal(result.settings.log_format, LOG_FORMAT_AUTO);
     assert_true(result.settings.workers >= 1 && result.settings.workers <= 8);

@@ -76,8 +76,38 @@ static const struct {
     { "NOT_APPLIED_STATUS", "4", BAD },
     { "IN_DOUBT", "retry", GOOD },
     { "IN_DOUBT", "assume-applied", GOOD },
-    { "IN_DOUBT", "probe", BAD },
     { "IN_DOUBT", "drop", BAD },
+    { "PROBE_URL", "http://127.0.0.1:1/orders/{offset}", GOOD },
+    { "PROBE_URL", "/o/{topic}-{partition}-{offset}?s={scope}&id={json:/a~1b/0}", GOOD },
+    { "PROBE_URL", "orders/{offset}", BAD },
+    { "PROBE_URL", "http://127.0.0.1:1/orders", BAD },
+    { "PROBE_URL", "http://{topic}.example/{offset}", BAD },
+    { "PROBE_URL", "http://127.0.0.1:1{offset}", BAD },
+    { "PROBE_URL", "http://127.0.0.1:1?{offset}", BAD },
+    { "PROBE_URL", "http://user@host/{offset}", BAD },
+    { "PROBE_URL", "/{offset}/{ofset}", BAD },
+    { "PROBE_URL", "/{offset}/{json:a}", BAD },
+    { "PROBE_URL", "/{json:/~2}", BAD },
+    { "PROBE_URL", "/{offset", BAD },
+    { "PROBE_URL", "/offset}{offset}", BAD },
+    { "PROBE_URL", "/{offset}#x", BAD },
+    { "PROBE_METHOD", "HEAD", GOOD },
+    { "PROBE_METHOD", "PUT", BAD },
+    { "PROBE_DELAY", "0", GOOD },
+    { "PROBE_DELAY", "5", BAD },
+    { "PROBE_TIMEOUT", "1ms", GOOD },
+    { "PROBE_TIMEOUT", "0", BAD },
+    { "PROBE_APPLIED", "status:200,204", GOOD },
+    { "PROBE_APPLIED", "json:/found", GOOD },
+    { "PROBE_APPLIED", "200", BAD },
+    { "PROBE_APPLIED", "status:", BAD },
+    { "PROBE_APPLIED", "json:found", BAD },
+    { "PROBE_ABSENT", "no-json:/hits/0", GOOD },
+    { "PROBE_ABSENT", "no-json:", BAD },
+    { "PROBE_AUTHORIZATION", "Bearer x", GOOD },
+    { "PROBE_AUTHORIZATION", " x", BAD },
+    { "METRICS_PARTITIONS", "on", GOOD },
+    { "METRICS_PARTITIONS", "yes", BAD },
     { "IN_DOUBT_MAX", "1", GOOD },
     { "IN_DOUBT_MAX", "0", BAD },
     { "IN_DOUBT_MAX", "-1", BAD },
@@ -289,7 +319,7 @@ static void test_choices_arrive_in_their_fields(void **state)
     assert_good(&result);
     assert_int_equal(result.settings.mode, MODE_OBSERVE);
     assert_int_equal(result.settings.shape, SHAPE_SINGLE);
-    assert_int_equal(result.settings.in_doubt, POLICY_ASSUME_APPLIED);
+    assert_int_equal(result.settings.in_doubt, IN_DOUBT_ASSUME_APPLIED);
     assert_int_equal(result.settings.identity, IDENTITY_BODY);
     assert_int_equal(result.settings.log_level, LOG_LEVEL_WARN);
     assert_int_equal(result.settings.log_format, LOG_FORMAT_TEXT);
