@@ -258,11 +258,14 @@ bool applied_next(struct machine *machine, const struct partition *partition, in
     return false;
 }
 
-/* Of COUNT gaps in WHOLE offsets, those of a PART. */
+/* Of COUNT gaps in WHOLE offsets, those of a PART; rounded where the numbers are too large to be multiplied. */
 static uint64_t gap_share(uint64_t count, uint64_t part, uint64_t whole)
 {
-    __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)((wide)count * part / whole);
+    unsigned shift = 0;
+    count = count < whole ? count : whole;
+    while (whole >> shift > UINT32_MAX)
+        shift++;
+    return (count >> shift) * (part >> shift) / (whole >> shift) << shift;
 }
 
 /* How many of a folded interval's offsets FIRST to LAST were applied. */
