@@ -139,14 +139,14 @@ int cli_decide(const struct cli_arguments *arguments)
 
 /* ---- backup -------------------------------------------------------------------------------------------------- */
 
-/* The path means the same for the instance as for whoever types it. */
+/* A path means the same for the instance as for whoever types it; a bare name is one in the data folder. */
 int cli_backup(const struct cli_arguments *arguments)
 {
     char path[PATH_MAX], here[PATH_MAX / 2];
     const char *file = arguments->operands[0];
     json_t *body = json_object();
     snprintf(path, sizeof path, "%s", file);
-    if (file[0] != '/' && getcwd(here, sizeof here) != NULL)
+    if (file[0] != '/' && strchr(file, '/') != NULL && getcwd(here, sizeof here) != NULL)
         snprintf(path, sizeof path, "%s/%s", here, file);
     text_set(body, "path", path);
     return change(arguments, "POST", "/backup", body);

@@ -132,7 +132,7 @@ int cli_replays(const struct cli_arguments *arguments)
         "replays",
         "no window is open",
         COLUMNS({ "ID", "id", true }, { "TOPIC", "topic", false }, { "PARTITION", "partition", true },
-                { "FIRST", "first", true }, { "LAST", "last", true }, { "REPLAYED", "replayed", true },
+                { "FROM", "from", true }, { "TO", "to", true }, { "REPLAYED", "replayed", true },
                 { "OPENED", "opened", false }, { "UNTIL", "until", false }),
     };
     return list(&listing, arguments);

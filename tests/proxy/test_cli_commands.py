@@ -139,6 +139,42 @@ class Test(harness.Scenario):
         self.assertEqual(self.send(5, amt=2).status, 200)
         self.assertIn("answers 404: ", self.command("conflicts", "decide", "999", "same", *WHY, code=1).stderr)
 
+    def test_a_replay_window_lets_a_record_through_once(self):
+        self.serve()
+        self.is_journal_checked = False
+        self.send(5)
+        where = ("--topic", "orders", "--partition", "0", "--from", "4", "--to", "6")
+        opened = json.loads(self.command("replay", "open", *where, "--for", "10m", *WHY, "--json").stdout)
+        self.assertEqual([row[:5] for row in self.rows("replay")], [[opened["id"], "orders", "0", "4", "6"]])
+        self.assertIn("answers 409: ", self.command("replay", "open", *where, "--for", "10m", code=1).stderr)
+        for _ in range(3):
+            self.send(5)
+        self.assertEqual(self.applied(5), 2)
+        self.assertRegex(self.command("replay", "close", opened["id"]).stdout, r"(?m)^replayed +1$")
+        self.assertIn("no window is open", self.command("replay").stderr)
+        self.assertIn("answers 404: ", self.command("replay", "close", opened["id"], code=1).stderr)
+
+    def test_what_is_forgotten_is_sent_again_and_only_when_the_count_is_right(self):
+        self.serve()
+        self.is_journal_checked = False
+        for offset in (1, 2, 3):
+            self.send(offset)
+        where = ("--topic", "orders", "--partition", "0", "--from", "2", "--to", "9")
+        self.assertIn("it would be 2, not 3", self.command("forget", *where, "--expect", "3", *WHY, code=1).stderr)
+        self.assertRegex(self.command("forget", *where, "--expect", "2", *WHY).stdout, r"(?m)^records +2$")
+        self.assertEqual([self.state(offset) for offset in (1, 2, 3)], ["applied", "absent", "absent"])
+
+    def test_a_backup_is_a_ledger_of_its_own(self):
+        self.serve()
+        self.send(1)
+        folder = os.path.join(self.proxy.data_dir, "..", "copied")
+        os.mkdir(folder)
+        self.command("ledger", "backup", "copy.mdb")
+        self.assertIn("answers 409: ", self.command("ledger", "backup", "copy.mdb", code=1).stderr)
+        os.rename(os.path.join(self.proxy.data_dir, "copy.mdb"), os.path.join(folder, "ledger.mdb"))
+        env = {**self.proxy.environment(), "SINKONCE_DATA_DIR": folder}
+        self.assertEqual(run("ledger", "verify", env=env).stdout, "sound\n")
+
     def test_events_tell_who_did_what_and_why(self):
         self.serve()
         self.doubt(7)
@@ -277,10 +313,14 @@ class Spoken(unittest.TestCase):
         self.assert_asked("POST", "/replays", {**there, "for": "10m"})
         self.command("replay", "close", "8", *WHY)
         self.assert_asked("DELETE", "/replays/8", {"reason": WHY[1]})
+        self.command("replay", "close", "8")
+        self.assert_asked("DELETE", "/replays/8", {})
         self.command("ledger", "backup", "/b/x.mdb")
         self.assert_asked("POST", "/backup", {"path": "/b/x.mdb"})
         self.command("ledger", "backup", "x.mdb")
-        self.assert_asked("POST", "/backup", {"path": os.path.join(os.getcwd(), "x.mdb")})
+        self.assert_asked("POST", "/backup", {"path": "x.mdb"})
+        self.command("ledger", "backup", "./x.mdb")
+        self.assert_asked("POST", "/backup", {"path": os.path.join(os.getcwd(), "./x.mdb")})
         self.assertEqual(self.server.asked[0][3]["Content-Type"], "application/json")
 
     def test_what_each_question_asks(self):
