@@ -148,6 +148,34 @@ static void test_bytes_that_are_no_chunk_are_refused(void **state)
     assert_refused(empty_bitmap, sizeof empty_bitmap - 1);
 }
 
+static void test_what_is_taken_out_is_out_and_the_rest_stays(void **state)
+{
+    static bool model[CHUNK_OFFSETS];
+    static struct chunk set;
+    unsigned which = 11;
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        chunk_init(&set);
+        memset(model, 0, sizeof model);
+        for (int i = 0; i < 60; i++) {
+            unsigned first = (unsigned)rand_r(&which) % CHUNK_OFFSETS;
+            unsigned last = first + (unsigned)rand_r(&which) % (round % 2 == 0 ? 3000 : 3);
+            last = last < CHUNK_OFFSETS ? last : CHUNK_OFFSETS - 1;
+            bool is_out = i % 3 == 2;
+            uint32_t expected = 0, changed;
+            for (unsigned at = first; at <= last; at++) {
+                expected += model[at] == is_out;
+                model[at] = !is_out;
+            }
+            changed = is_out ? chunk_remove(&set, (uint16_t)first, (uint16_t)last)
+                             : chunk_add(&set, (uint16_t)first, (uint16_t)last);
+            assert_int_equal(changed, expected);
+        }
+        for (unsigned at = 0; at < CHUNK_OFFSETS; at++)
+            assert_int_equal(chunk_contains(&set, (uint16_t)at), model[at]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +185,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_most_ragged_chunk_is_a_bitmap_of_8_KiB, begin),
         cmocka_unit_test_setup(test_random_additions_are_as_a_naive_bitmap, begin),
         cmocka_unit_test_setup(test_bytes_that_are_no_chunk_are_refused, begin),
+        cmocka_unit_test(test_what_is_taken_out_is_out_and_the_rest_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

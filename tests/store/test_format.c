@@ -223,6 +223,80 @@ static void test_a_conflict_comes_back(void **state)
     assert_false(conflict_row_read(5, value_slice(&value), &read, &pid));
 }
 
+static void test_a_window_row_comes_back_and_is_checked(void **state)
+{
+    struct replay_row row = { .id = 7,
+                              .topic = "orders",
+                              .partition = 3,
+                              .first = 10,
+                              .last = INT64_MAX,
+                              .opened_ms = 1,
+                              .until_ms = UINT64_MAX },
+                      read;
+    struct part_row sent = { .pid = 9, .lowest = 11, .highest = 20, .applied_count = 4, .interval_count = 2 },
+                    read_sent;
+    (void)state;
+    replay_row_write(&row, &sent, &value);
+    assert_true(replay_row_read(7, value_slice(&value), &read, &read_sent));
+    assert_string_equal(read.topic, "orders");
+    assert_int_equal(read.partition, 3);
+    assert_true(read.first == row.first && read.last == row.last && read.until_ms == row.until_ms);
+    assert_int_equal(read.replayed_count, 4);
+    assert_int_equal(read_sent.pid, 9);
+    assert_true(read_sent.lowest == 11 && read_sent.highest == 20 && read_sent.interval_count == 2);
+    value.byte_count -= strlen("orders"); /* what is left has no topic */
+    assert_false(replay_row_read(7, value_slice(&value), &read, &read_sent));
+    ASSERT_CUTS_ARE_REFUSED(replay_row_read(7, value_slice(&value), &read, &read_sent));
+    sent.highest = -1; /* empty, and not */
+    replay_row_write(&row, &sent, &value);
+    assert_false(replay_row_read(7, value_slice(&value), &read, &read_sent));
+    sent.highest = 20;
+    row.last = 9; /* before its first */
+    replay_row_write(&row, &sent, &value);
+    assert_false(replay_row_read(7, value_slice(&value), &read, &read_sent));
+}
+
+static void test_an_ended_history_comes_back(void **state)
+{
+    struct past_row row = { "orders", 3, 2 }, read;
+    (void)state;
+    past_row_write(&row, &value);
+    assert_true(past_row_read(value_slice(&value), &read));
+    assert_string_equal(read.topic, "orders");
+    assert_int_equal(read.partition, 3);
+    assert_int_equal(read.generation, 2);
+    value.byte_count = 7;
+    assert_false(past_row_read(value_slice(&value), &read));
+}
+
+static void test_an_open_row_says_whether_it_is_sent_again_and_has_contexts(void **state)
+{
+    struct open_row row = { .last = 12, .state = OPEN_INTENT, .replay_id = 77, .has_contexts = true }, read;
+    record_mark marks[OPEN_RECORDS_MAX];
+    bool has_marks;
+    (void)state;
+    open_row_write(&row, 10, NULL, &value);
+    assert_true(open_row_read(value_slice(&value), 10, &read, &has_marks, marks));
+    assert_int_equal(read.replay_id, 77);
+    assert_true(read.has_contexts);
+    value.bytes[8 + 1 + 1 + 4 * 8 + 4 + 8] = 2; /* neither yes nor no */
+    assert_false(open_row_read(value_slice(&value), 10, &read, &has_marks, marks));
+}
+
+static void test_a_conflict_is_of_one_kind(void **state)
+{
+    struct conflict_row row = { .id = 4, .topic = "orders", .partition = 1, .offset = 8, .is_tail = true },
+                        read;
+    uint32_t pid;
+    (void)state;
+    conflict_row_write(&row, 5, &value);
+    assert_true(conflict_row_read(4, value_slice(&value), &read, &pid));
+    assert_true(read.is_tail && !read.is_first_sight);
+    row.is_first_sight = true;
+    conflict_row_write(&row, 5, &value);
+    assert_false(conflict_row_read(4, value_slice(&value), &read, &pid));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +312,10 @@ int main(void)
         cmocka_unit_test(test_an_answer_comes_back),
         cmocka_unit_test(test_an_event_comes_back),
         cmocka_unit_test(test_a_conflict_comes_back),
+        cmocka_unit_test(test_a_window_row_comes_back_and_is_checked),
+        cmocka_unit_test(test_an_ended_history_comes_back),
+        cmocka_unit_test(test_an_open_row_says_whether_it_is_sent_again_and_has_contexts),
+        cmocka_unit_test(test_a_conflict_is_of_one_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

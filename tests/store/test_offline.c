@@ -221,6 +221,39 @@ static void test_stat_says_what_the_ledger_holds(void **state)
     assert_true(has_line(&before, "rows_runs 3"));
 }
 
+static void ask(struct question question)
+{
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    store_question_deinit(&question);
+}
+
+static void test_Z01_the_old_history_stays_until_its_partition_is_forgotten(void **state)
+{
+    (void)state;
+    bed_open();
+    desk_offer(&bed.desk, "orders", 0, 0, 50, mark_of_hash(5000), OUTCOME_APPLIED);
+    desk_offer(&bed.desk, "orders", 0, 0, 50, mark_of_hash(9000), OUTCOME_APPLIED); /* a conflict */
+    ask((struct question){ .kind = DO_DECIDE, .doubt_id = 1, .is_new_topic = true });
+    desk_offer(&bed.desk, "orders", 0, 0, 20, mark_of_hash(9000), OUTCOME_APPLIED);
+    bed_close();
+    assert_int_equal(store_stat(&bed.options, keep_line, &before, why, sizeof why), STORE_OPENED);
+    assert_true(has_line(&before, "rows_past 1"));
+    assert_true(has_line(&before, "rows_runs 2"));
+    assert_int_equal(store_verify(&bed.options, keep_line, &before, why, sizeof why), STORE_OPENED);
+    bed_open();
+    ask((struct question){
+        .kind = DO_FORGET, .topic = "orders", .partition = -1, .first = -1, .last = -1, .expect_count = 20 });
+    bed_close();
+    drop_lines(&before);
+    assert_int_equal(store_stat(&bed.options, keep_line, &before, why, sizeof why), STORE_OPENED);
+    assert_true(has_line(&before, "rows_past 0"));
+    assert_true(has_line(&before, "rows_runs 0"));
+    assert_true(has_line(&before, "rows_marks 0"));
+    assert_true(has_line(&before, "rows_samples 0"));
+    assert_int_equal(store_verify(&bed.options, keep_line, &before, why, sizeof why), STORE_OPENED);
+}
+
 /* Change one row of the closed ledger, behind everybody's back. */
 static void spoil(struct slice key_bytes, struct slice value_bytes)
 {
@@ -286,6 +319,7 @@ int main(void)
         TEST(test_an_export_of_another_scope_is_refused),
         TEST(test_an_export_whose_lines_find_no_room_says_so),
         TEST(test_stat_says_what_the_ledger_holds),
+        TEST(test_Z01_the_old_history_stays_until_its_partition_is_forgotten),
         TEST(test_verify_finds_rows_that_do_not_hold_together),
         TEST(test_a_ledger_in_use_or_not_there_is_not_looked_at),
     };
