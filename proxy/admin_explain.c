@@ -33,7 +33,7 @@ static bool raw_body_take(const struct http1_head *head, const char *bytes, size
         size_t taken = 0;
         struct slice piece = { NULL, 0 };
         enum finish why;
-        status = http1_chunk(&chunks, bytes, byte_count, byte_count, &taken, &piece, &why);
+        status = http1_chunk(&chunks, bytes, byte_count, SAMPLE_BYTES_MAX, &taken, &piece, &why);
         if (status != HTTP1_REFUSED && piece.byte_count > 0) {
             memcpy(sample->body + sample->body_bytes, piece.at, piece.byte_count);
             sample->body_bytes += piece.byte_count;
