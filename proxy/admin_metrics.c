@@ -152,7 +152,7 @@ static json_t *requests_json(void)
     for (int method = 0; method < HTTP1_METHOD_COUNT; method++) {
         json_t *codes = json_object();
         for (int code = METRICS_CODE_MIN; code <= METRICS_CODE_MAX; code++) {
-            char text[8];
+            char text[16];
             uint64_t count = metrics_request_count(method, code);
             snprintf(text, sizeof text, "%d", code);
             if (count > 0)
@@ -167,7 +167,7 @@ static json_t *responses_json(void)
 {
     json_t *codes = json_object();
     for (int code = METRICS_CODE_MIN; code <= METRICS_CODE_MAX; code++) {
-        char text[8];
+        char text[16];
         uint64_t count = metrics_target_response_count(code);
         snprintf(text, sizeof text, "%d", code);
         if (count > 0)

@@ -273,7 +273,7 @@ static uint64_t applied_of(const struct partition_row *row)
 /* One above the highest applied offset, which is the offset that follows: no series has a value below 0. */
 static uint64_t next_of(const struct partition_row *row)
 {
-    return (uint64_t)(row->highest + 1);
+    return (uint64_t)row->highest + 1;
 }
 
 static uint64_t gaps_of(const struct partition_row *row)

@@ -19,40 +19,70 @@ static struct slice record_json(const struct identified *identified, const struc
     return slice_of(bytes.at + end, bytes.byte_count - end);
 }
 
-/* Two passes: how much there is, then the slices into what has grown to its final place. */
+static bool is_first_of_record(const struct record_site *site)
+{
+    return site->record != NO_RECORD && !site->is_repeat;
+}
+
+/* Slices for all records, and behind them the bytes. */
+struct block {
+    char *at;
+    size_t used, bytes;
+};
+
+/* Room for one more.  False: no memory; what is there stays. */
+static bool block_grow(struct block *block)
+{
+    size_t bytes = block->bytes * 2 + RECORD_CONTEXT_BYTES_MAX;
+    if (block->bytes - block->used >= RECORD_CONTEXT_BYTES_MAX)
+        return true;
+    char *larger = realloc(block->at, bytes);
+    if (larger == NULL)
+        return false;
+    block->at = larger;
+    block->bytes = bytes;
+    return true;
+}
+
+static struct slice *slices_of(const struct block *block)
+{
+    return (struct slice *)(void *)block->at;
+}
+
+/* What has been written lies in the order of the sites; only now it has its final place. */
+static void slices_point(const struct block *block, const struct identified *identified)
+{
+    const char *at = block->at + identified->record_count * sizeof(struct slice);
+    for (size_t i = 0; i < identified->site_count; i++) {
+        if (!is_first_of_record(&identified->sites[i]))
+            continue;
+        struct slice *slice = &slices_of(block)[identified->sites[i].record];
+        slice->at = at;
+        at += slice->byte_count;
+    }
+}
+
 struct slice *probe_contexts_new(const struct probe_template *url, const struct identified *identified)
 {
-    size_t count = identified->record_count, used = count * sizeof(struct slice), room = used + 4096;
-    char *block = calloc(1, room);
-    struct slice *contexts = (struct slice *)(void *)block;
-    for (size_t i = 0; block != NULL && i < identified->site_count; i++) {
+    size_t used = identified->record_count * sizeof(struct slice);
+    struct block block = { .at = calloc(1, used + RECORD_CONTEXT_BYTES_MAX),
+                           .used = used,
+                           .bytes = used + RECORD_CONTEXT_BYTES_MAX };
+    for (size_t i = 0; block.at != NULL && i < identified->site_count; i++) {
         const struct record_site *site = &identified->sites[i];
         size_t bytes = 0;
-        if (site->record == NO_RECORD || site->is_repeat)
+        if (!is_first_of_record(site))
             continue;
-        if (room - used < RECORD_CONTEXT_BYTES_MAX) {
-            char *larger = realloc(block, room * 2 + RECORD_CONTEXT_BYTES_MAX);
-            if (larger == NULL) {
-                free(block);
-                return NULL;
-            }
-            room = room * 2 + RECORD_CONTEXT_BYTES_MAX;
-            block = larger;
-            contexts = (struct slice *)(void *)block;
+        if (!block_grow(&block)) {
+            free(block.at);
+            return NULL;
         }
-        probe_context_write(url, record_json(identified, site), block + used, RECORD_CONTEXT_BYTES_MAX,
-                            &bytes);
-        contexts[site->record].byte_count = bytes;
-        used += bytes;
+        probe_context_write(url, record_json(identified, site), block.at + block.used,
+                            RECORD_CONTEXT_BYTES_MAX, &bytes);
+        slices_of(&block)[site->record].byte_count = bytes;
+        block.used += bytes;
     }
-    /* in the order they were written, which is that of the sites */
-    size_t at = count * sizeof(struct slice);
-    for (size_t i = 0; block != NULL && i < identified->site_count; i++) {
-        const struct record_site *site = &identified->sites[i];
-        if (site->record == NO_RECORD || site->is_repeat)
-            continue;
-        contexts[site->record].at = block + at;
-        at += contexts[site->record].byte_count;
-    }
-    return contexts;
+    if (block.at != NULL)
+        slices_point(&block, identified);
+    return slices_of(&block);
 }

@@ -823,6 +823,157 @@ static void test_reads_are_open_from_afar(void **state)
     assert_status(200);
 }
 
+/* ---- what changes the running program ---------------------------------------------------------------------------- */
+
+static void put(const char *target, const char *body)
+{
+    call((struct ask){ .method = HTTP1_PUT, .target = target, .body = body });
+}
+
+static void test_a_mode_is_changed_at_once_and_noted_with_who_and_why(void **state)
+{
+    (void)state;
+    put("/mode", "{\"mode\":\"observe\",\"reason\":\"trial\"}");
+    assert_string_equal(controlled, "mode 1");
+    assert_int_equal(conn.reply_count, 0);
+    assert_int_equal(stub_question->kind, DO_NOTE);
+    assert_string_equal(stub_question->detail, "mode observe by 127.0.0.1:5: trial");
+    assert_non_null(strstr(log_events, "admin.change"));
+    answer(STORE_OK, QUESTION_OK);
+    assert_status(200);
+    assert_string_equal(conn.body, "{\"mode\":\"observe\",\"noted\":true}\n");
+}
+
+static void test_a_change_that_the_ledger_cannot_note_is_told_as_made(void **state)
+{
+    (void)state;
+    put("/log-level", "{\"level\":\"debug\"}");
+    assert_int_equal(log_level_now, LOG_LEVEL_DEBUG);
+    answer(STORE_FAILED, QUESTION_OK);
+    assert_status(200);
+    assert_string_equal(conn.body, "{\"level\":\"debug\",\"noted\":false}\n");
+}
+
+static void test_a_drain_that_is_refused_is_not_noted(void **state)
+{
+    (void)state;
+    program.is_draining = true;
+    post("/drain", "{}");
+    assert_string_equal(controlled, "drain 1");
+    assert_refused(409, "not-now", "the program is stopping");
+}
+
+static void test_a_delete_needs_no_body_but_none_of_another_type(void **state)
+{
+    (void)state;
+    call((struct ask){ .method = HTTP1_DELETE, .target = "/drain" });
+    assert_string_equal(controlled, "drain 0");
+    answer(STORE_OK, QUESTION_OK);
+    assert_status(200);
+    conn.reply_count = 0;
+    call((struct ask){ .method = HTTP1_DELETE, .target = "/drain", .body = "{}", .type = "text/plain" });
+    assert_refused(415, "not-json", "application/json");
+}
+
+static void test_a_change_from_beyond_loopback_changes_nothing(void **state)
+{
+    static const struct {
+        enum http1_method method;
+        const char *target, *body;
+    } changes[] = {
+        { HTTP1_PUT, "/mode", "{\"mode\":\"off\"}" },
+        { HTTP1_PUT, "/log-level", "{\"level\":\"error\"}" },
+        { HTTP1_POST, "/drain", "{}" },
+        { HTTP1_DELETE, "/drain", NULL },
+        { HTTP1_DELETE, "/replays/1", NULL },
+        { HTTP1_POST, "/replays", "{}" },
+        { HTTP1_POST, "/forget", "{}" },
+        { HTTP1_POST, "/backup", "{\"path\":\"x\"}" },
+    };
+    (void)state;
+    settings.admin_token = token;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        conn.reply_count = 0;
+        call((struct ask){ .method = changes[i].method,
+                           .target = changes[i].target,
+                           .body = changes[i].body,
+                           .is_foreign = true });
+        assert_refused(401, "not-authorized", "Authorization: Bearer");
+        assert_non_null(strstr(conn.fields, "WWW-Authenticate: Bearer"));
+    }
+    assert_string_equal(controlled, "");
+}
+
+static void test_a_replay_window_ends_after_the_time_that_was_given(void **state)
+{
+    uint64_t now_ms = clock_unix_ms();
+    (void)state;
+    post("/replays", "{\"topic\":\"t\",\"partition\":1,\"from\":\"2\",\"to\":3,\"for\":\"10m\"}");
+    assert_int_equal(stub_question->kind, DO_REPLAY_OPEN);
+    assert_true(stub_question->first == 2 && stub_question->last == 3 && stub_question->partition == 1);
+    assert_in_range(stub_question->until_ms - now_ms, 600000, 660000);
+    assert_string_equal(stub_question->detail, "by 127.0.0.1:5");
+    stub_question->ret_id = 77;
+    answer(STORE_OK, QUESTION_OK);
+    assert_status(200);
+    assert_body_has("\"id\":\"77\"");
+}
+
+static void test_what_is_settled_already_is_409_with_its_state(void **state)
+{
+    (void)state;
+    post("/in-doubt/9", "{\"resolution\":\"applied\",\"reason\":\"x\"}");
+    stub_question->ret_id = 9;
+    stub_question->ret_state = RECORD_APPLIED;
+    answer(STORE_OK, QUESTION_NOT_FOUND);
+    assert_refused(409, "settled", "over already");
+    assert_body_has("\"state\":\"applied\"");
+}
+
+static void test_a_failed_backup_says_why(void **state)
+{
+    static char folder[] = "/tmp";
+    (void)state;
+    settings.data_dir = folder;
+    post("/backup", "{\"path\":\"/tmp/copy\"}");
+    assert_int_equal(stub_question->kind, DO_BACKUP);
+    assert_string_equal(stub_question->detail, "/tmp/copy");
+    strcpy(stub_question->ret_why, "No space left on device");
+    answer(STORE_OK, QUESTION_FAILED);
+    assert_refused(503, "backup-failed", "No space left");
+}
+
+static void test_metrics_do_without_the_partitions_that_the_ledger_cannot_tell(void **state)
+{
+    (void)state;
+    settings.has_partition_metrics = true;
+    get("/metrics");
+    assert_int_equal(stub_question->kind, ASK_PARTITIONS);
+    answer(STORE_FAILED, QUESTION_OK);
+    assert_status(200);
+    assert_body_has("sinkonce_records_total{topic=\"\"}");
+}
+
+static void test_stats_give_quantiles_of_every_histogram(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        metrics_observe(HISTOGRAM_OVERHEAD_DURATION, i < 90 ? 400000 : 40000000);
+    get("/stats");
+    assert_status(200);
+    json_t *json = body_json();
+    const json_t *histogram =
+        json_object_get(json_object_get(json, "histograms"), "overhead_duration_seconds");
+    double p50 = json_real_value(json_object_get(histogram, "p50"));
+    double p99 = json_real_value(json_object_get(histogram, "p99"));
+    assert_int_equal(json_integer_value(json_object_get(histogram, "count")), 100);
+    assert_true(p50 > 0.0002 && p50 <= 0.0005);
+    assert_true(p99 > 0.025 && p99 <= 0.05);
+    assert_true(json_is_null(json_object_get(
+        json_object_get(json_object_get(json, "histograms"), "event_loop_lag_seconds"), "p50")));
+    json_decref(json);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -869,6 +1020,17 @@ int main(void)
         TEST(test_a_page_of_another_origin_changes_nothing),
         TEST(test_a_rebound_name_changes_nothing),
         TEST(test_reads_are_open_from_afar),
+        TEST(test_a_mode_is_changed_at_once_and_noted_with_who_and_why),
+        TEST(test_a_change_that_the_ledger_cannot_note_is_told_as_made),
+        TEST(test_a_drain_that_is_refused_is_not_noted),
+        TEST(test_a_delete_needs_no_body_but_none_of_another_type),
+        TEST(test_a_change_from_beyond_loopback_changes_nothing),
+        TEST(test_a_replay_window_ends_after_the_time_that_was_given),
+        cmocka_unit_test_setup_teardown(test_what_is_settled_already_is_409_with_its_state, set_up,
+                                        tear_down),
+        TEST(test_a_failed_backup_says_why),
+        TEST(test_metrics_do_without_the_partitions_that_the_ledger_cannot_tell),
+        TEST(test_stats_give_quantiles_of_every_histogram),
     };
     json_object_seed(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

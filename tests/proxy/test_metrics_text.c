@@ -198,7 +198,7 @@ static void test_records_are_told_apart_by_topic_and_the_hundred_and_first_is_ot
 {
     (void)state;
     for (int i = 1; i <= METRICS_TOPICS_MAX + 20; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "topic.%d", i);
         metrics_add_topic(COUNTER_RECORDS_REPLAYED, metrics_topic(slice_of_text(name)), 2);
     }

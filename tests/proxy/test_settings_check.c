@@ -58,6 +58,16 @@ static const struct {
       "SINKONCE_TARGET_KEY_PASSWORD needs SINKONCE_TARGET_KEY_FILE too" },
     { { "SINKONCE_TARGET_CERT_FILE=/nowhere", "SINKONCE_TARGET_KEY_FILE=/dev/null" },
       "SINKONCE_TARGET_CERT_FILE names a file that cannot be read: No such file or directory (/nowhere)" },
+    { { "SINKONCE_IN_DOUBT=probe" }, "SINKONCE_IN_DOUBT=probe needs SINKONCE_PROBE_URL too" },
+    { { "SINKONCE_IN_DOUBT=probe", "SINKONCE_PROBE_URL=/o/{offset}" }, NULL },
+    { { "SINKONCE_IN_DOUBT=probe", "SINKONCE_PROBE_URL=x" }, "SINKONCE_PROBE_URL must begin with" },
+    { { "SINKONCE_PROBE_APPLIED=status:200-299", "SINKONCE_PROBE_ABSENT=status:204,404" },
+      "SINKONCE_PROBE_APPLIED and SINKONCE_PROBE_ABSENT must not both hold" },
+    { { "SINKONCE_PROBE_APPLIED=json:/a", "SINKONCE_PROBE_ABSENT=json:/a" },
+      "SINKONCE_PROBE_APPLIED and SINKONCE_PROBE_ABSENT must not both hold" },
+    { { "SINKONCE_PROBE_APPLIED=json:/a", "SINKONCE_PROBE_ABSENT=no-json:/a" }, NULL },
+    { { "SINKONCE_PROBE_APPLIED=json:/a", "SINKONCE_PROBE_METHOD=HEAD" },
+      "SINKONCE_PROBE_METHOD=HEAD gets no body" },
     { { "SINKONCE_WAIT=10m", "SINKONCE_TARGET_TIMEOUT=1s" }, NULL },
 };
 
