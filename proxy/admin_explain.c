@@ -76,43 +76,70 @@ static bool is_one_line(const char *text)
     return true;
 }
 
-/* A raw request from {"method","path","headers","body"}; what is wrong in it the codec says.  NULL: already refused. */
+enum { METHOD, PATH, HEADERS, BODY, SAMPLE_MEMBER_COUNT };
+
+/* "Host", and what says where the body ends, are ours. */
+static bool is_ours(const char *name)
+{
+    return strcasecmp(name, "host") == 0 || strcasecmp(name, "content-length") == 0 ||
+           strcasecmp(name, "transfer-encoding") == 0;
+}
+
+/* False: already refused. */
+static bool members_check(struct admin_call *call, const struct admin_member members[])
+{
+    const char *name;
+    json_t *value;
+    for (int i = METHOD; i <= PATH; i++) {
+        const char *text = json_string_value(members[i].value);
+        if (members[i].value != NULL && (text == NULL || !is_one_line(text)))
+            return admin_refuse_value(call, &members[i], "a text on one line");
+    }
+    if (members[HEADERS].value != NULL && !json_is_object(members[HEADERS].value))
+        return admin_refuse_value(call, &members[HEADERS], "an object of texts");
+    json_object_foreach(members[HEADERS].value, name, value)
+    {
+        const char *text = json_string_value(value);
+        if (text == NULL || !is_one_line(text) || !http1_token_is_valid(slice_of_text(name)))
+            return admin_refuse_value(call, &members[HEADERS], "an object of texts on one line");
+    }
+    return true;
+}
+
+/* A raw request; what else is wrong in it the codec says. */
+static void raw_write(FILE *out, const struct admin_member members[], struct slice body)
+{
+    const char *name;
+    json_t *value;
+    const char *method = json_string_value(members[METHOD].value),
+               *path = json_string_value(members[PATH].value);
+    fprintf(out, "%s %s HTTP/1.1\r\nHost: explained\r\n", method == NULL ? "POST" : method,
+            path == NULL ? "/" : path);
+    json_object_foreach(members[HEADERS].value, name, value)
+    {
+        if (!is_ours(name))
+            fprintf(out, "%s: %s\r\n", name, json_string_value(value));
+    }
+    if (members[BODY].value != NULL)
+        fprintf(out, "Content-Length: %zu\r\n", body.byte_count);
+    fputs("\r\n", out);
+    fwrite(body.at, 1, body.byte_count, out);
+}
+
+/* A text is the body; any other value is its JSON.  NULL: already refused. */
 static char *raw_make(struct admin_call *call, const struct admin_member members[], size_t *ret_bytes)
 {
-    char *raw = NULL, *dumped = NULL;
-    const char *method = members[0].value == NULL ? "POST" : json_string_value(members[0].value);
-    const char *path = members[1].value == NULL ? "/" : json_string_value(members[1].value);
-    const json_t *body = members[3].value;
-    const char *text = json_string_value(body), *name;
-    json_t *value;
-    if (method == NULL || path == NULL || !is_one_line(method) || !is_one_line(path)) {
-        admin_refuse_value(call, &members[method == NULL || !is_one_line(method) ? 0 : 1],
-                           "a text on one line");
-        return NULL;
-    }
-    if (members[2].value != NULL && !json_is_object(members[2].value)) {
-        admin_refuse_value(call, &members[2], "an object of texts");
-        return NULL;
-    }
-    if (body != NULL && text == NULL)
-        text = dumped = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY);
-    size_t body_bytes = dumped != NULL ? strlen(dumped) : text == NULL ? 0 : json_string_length(body);
+    const json_t *value = members[BODY].value;
+    char *raw = NULL;
+    char *dumped =
+        value == NULL || json_is_string(value) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    struct slice body = dumped != NULL ? slice_of_text(dumped)
+                        : json_is_string(value)
+                            ? slice_of(json_string_value(value), json_string_length(value))
+                            : slice_of("", 0);
     FILE *out = open_memstream(&raw, ret_bytes);
-    bool is_fine = out != NULL;
     if (out != NULL) {
-        fprintf(out, "%s %s HTTP/1.1\r\nHost: explained\r\n", method, path);
-        json_object_foreach(members[2].value, name, value)
-        {
-            const char *line = json_string_value(value);
-            is_fine = is_fine && line != NULL && is_one_line(line) && is_one_line(name);
-            if (is_fine && strcasecmp(name, "host") != 0 && strcasecmp(name, "content-length") != 0 &&
-                strcasecmp(name, "transfer-encoding") != 0)
-                fprintf(out, "%s: %s\r\n", name, line);
-        }
-        if (body != NULL)
-            fprintf(out, "Content-Length: %zu\r\n", body_bytes);
-        fputs("\r\n", out);
-        fwrite(text == NULL ? "" : text, 1, body_bytes, out);
+        raw_write(out, members, body);
         if (fclose(out) != 0) {
             free(raw);
             raw = NULL;
@@ -121,24 +148,19 @@ static char *raw_make(struct admin_call *call, const struct admin_member members
     free(dumped);
     if (raw == NULL)
         admin_answer_json(call, 503, NULL);
-    else if (!is_fine)
-        admin_refuse_value(call, &members[2], "an object of texts on one line");
-    if (!is_fine) {
-        free(raw);
-        raw = NULL;
-    }
     return raw;
 }
 
 static char *raw_of_json(struct admin_call *call, size_t *ret_bytes)
 {
-    struct admin_member members[] = { { "method", false, NULL },
-                                      { "path", false, NULL },
-                                      { "headers", false, NULL },
-                                      { "body", false, NULL } };
+    struct admin_member members[SAMPLE_MEMBER_COUNT] = { [METHOD] = { "method", false, NULL },
+                                                         [PATH] = { "path", false, NULL },
+                                                         [HEADERS] = { "headers", false, NULL },
+                                                         [BODY] = { "body", false, NULL } };
     char *raw = NULL;
     json_t *body = admin_body_read(call);
-    if (body != NULL && admin_members_get(call, body, members, 4))
+    if (body != NULL && admin_members_get(call, body, members, SAMPLE_MEMBER_COUNT) &&
+        members_check(call, members))
         raw = raw_make(call, members, ret_bytes);
     json_decref(body);
     return raw;
