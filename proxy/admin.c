@@ -22,6 +22,9 @@ enum { HEAD_BYTES_MAX = 16384, BODY_BYTES_MAX = 65536, ALLOWED_BYTES_MAX = 64 };
 enum { HEAD_TIMEOUT_MS = 10000, BODY_TIMEOUT_MS = 30000, IDLE_TIMEOUT_MS = 60000, WRITE_TIMEOUT_MS = 30000 };
 
 static const struct admin_route routes[] = {
+    { "/", HTTP1_GET, admin_on_page, ADMIN_READS },
+    { "/app.js", HTTP1_GET, admin_on_page, ADMIN_READS },
+    { "/app.css", HTTP1_GET, admin_on_page, ADMIN_READS },
     { "/livez", HTTP1_GET, admin_on_livez, ADMIN_READS },
     { "/readyz", HTTP1_GET, admin_on_readyz, ADMIN_READS },
     { "/startupz", HTTP1_GET, admin_on_startupz, ADMIN_READS },
@@ -254,7 +257,7 @@ static bool path_matches(const struct admin_route *route, struct slice path, uin
         *ret_rest = is_below ? slice_of(path.at + bytes - 1, path.byte_count - bytes + 1) : slice_of("", 0);
         return is_below;
     }
-    if (route->path[bytes - 1] != '/')
+    if (bytes == 1 || route->path[bytes - 1] != '/')
         return slice_equals_text(path, route->path);
     return path.byte_count > bytes && memcmp(path.at, route->path, bytes) == 0 &&
            admin_number_read(slice_of(path.at + bytes, path.byte_count - bytes), UINT64_MAX, ret_id);

@@ -89,6 +89,7 @@ void admin_on_startupz(struct admin_call *call);
 void admin_on_metrics(struct admin_call *call); /* admin_metrics.c */
 void admin_on_stats(struct admin_call *call);
 void admin_on_version(struct admin_call *call);
+void admin_on_page(struct admin_call *call);       /* admin_page.c */
 void admin_on_status(struct admin_call *call);     /* admin_status.c */
 void admin_on_config(struct admin_call *call);     /* admin_config.c */
 void admin_on_partitions(struct admin_call *call); /* admin_list.c */

@@ -1,0 +1,21 @@
+# Writes the files of the page as C: cmake -DFOLDER=... -DOUT=... -P page_embed.cmake
+# The tag is a hash of the bytes, so that another build of the same files keeps what browsers have.
+set(rows "")
+set(arrays "")
+set(index 0)
+foreach(pair "/=index.html=text/html" "/app.js=app.js=text/javascript" "/app.css=app.css=text/css")
+    string(REPLACE "=" ";" parts "${pair}")
+    list(GET parts 0 path)
+    list(GET parts 1 name)
+    list(GET parts 2 type)
+    file(READ "${FOLDER}/${name}" hex HEX)
+    file(SIZE "${FOLDER}/${name}" size)
+    file(SHA256 "${FOLDER}/${name}" hash)
+    string(SUBSTRING "${hash}" 0 16 tag)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+    string(APPEND arrays "static const unsigned char file_${index}[] = { ${bytes} };\n")
+    string(APPEND rows "    { \"${path}\", \"${type}; charset=utf-8\", \"\\\"${tag}\\\"\", file_${index}, ${size} },\n")
+    math(EXPR index "${index} + 1")
+endforeach()
+file(WRITE "${OUT}" "/* Written from proxy/page/ by page_embed.cmake. */\n#include \"page.h\"\n\n${arrays}\n"
+    "const struct page_file page_files[] = {\n${rows}};\nconst size_t page_file_count = ${index};\n")

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""The page in headless Chromium, before a real instance and the counting target: one test per story of stories.mjs.
+
+Skipped (77) with a reason where Node, Chromium or playwright-core is missing.  PAGE_WORK is a folder that is kept: for
+playwright-core, and for the pictures of the last run.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "scenario"))
+
+import harness  # noqa: E402
+from harness import sinkonce  # noqa: E402
+
+WORK = os.environ.get("PAGE_WORK") or os.path.join(HERE, "work")
+BYTES_MAX = 100 * 1024
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+          "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+
+
+def skip(reason):
+    print("SKIP: %s" % reason)
+    sys.exit(harness.EXIT_SKIPPED)
+
+
+def chromium():
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if shutil.which(name):
+            return shutil.which(name)
+    return skip("no chromium")
+
+
+def install():
+    """playwright-core in WORK, as package.json names it."""
+    if not shutil.which("node"):
+        skip("no node")
+    os.makedirs(WORK, exist_ok=True)
+    if not os.path.isdir(os.path.join(WORK, "node_modules", "playwright-core")):
+        if not shutil.which("npm"):
+            skip("playwright-core is not there, and no npm to install it")
+        shutil.copy(os.path.join(HERE, "package.json"), WORK)
+        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=WORK,
+                              capture_output=True, text=True, timeout=120)
+        if done.returncode != 0:
+            skip("npm could not install playwright-core: %s" % done.stderr.strip().splitlines()[-1:])
+    # Node looks for packages beside the importing file.
+    shutil.copy(os.path.join(HERE, "stories.mjs"), WORK)
+
+
+class Test(harness.Scenario):
+    def tell(self, story, **settings):
+        """One story of stories.mjs, from an empty ledger to its end."""
+        self.serve(**settings)
+        env = {**os.environ, "CHROMIUM": chromium(), "ADMIN": "http://127.0.0.1:%d" % self.proxy.admin_port,
+               "DATA": self.proxy.url, "CONTROL": "http://127.0.0.1:%d" % self.target.control_port, "PICTURES": WORK}
+        done = subprocess.run(["node", os.path.join(WORK, "stories.mjs"), story], env=env, capture_output=True, text=True,
+                              timeout=240)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + sinkonce._tail(self.proxy.log))
+
+    def test_from_the_alert_to_resolved_and_the_connector_goes_on(self):
+        self.tell("alert_to_resolved")
+        self.assertEqual([self.applied(offset) for offset in (3, 4, 5)], [1, 1, 1])
+
+    def test_many_doubts_are_resolved_by_filter_once_their_number_is_typed(self):
+        self.tell("many")
+
+    def test_a_conflict_is_decided(self):
+        self.is_journal_checked = False  # a topic that was created anew writes other records under the same keys
+        self.tell("conflict")
+
+    def test_a_replay_window_is_opened_used_and_closed(self):
+        self.allowed_twice = (harness.key("orders", 0, 1),)
+        self.tell("replay")
+        self.assertEqual([self.applied(offset) for offset in (0, 1)], [1, 2])
+
+    def test_the_tester_explains_and_keeps_every_digit(self):
+        self.tell("tester")
+        self.assertEqual(self.target.lines(), [])
+
+    def test_the_whole_way_by_keyboard_alone(self):
+        self.tell("keyboard")
+
+    def test_a_refused_change_asks_for_the_token_and_keeps_it_in_memory_only(self):
+        self.tell("token")
+
+    def test_an_instance_that_does_not_answer_is_said_and_found_again(self):
+        self.tell("silence")
+
+    def test_long_names_huge_offsets_and_many_partitions_fit_on_every_screen(self):
+        self.tell("looks")
+
+    def test_texts_from_outside_stay_text(self):
+        self.tell("texts")
+
+    def test_the_files_are_few_small_and_known_to_the_browser(self):
+        self.serve()
+        total = 0
+        for path, kind in (("/", "text/html"), ("/app.js", "text/javascript"), ("/app.css", "text/css")):
+            status, fields, body = sinkonce.request(self.proxy.admin_port, "GET", path)
+            self.assertEqual((status, fields["content-type"]), (200, kind + "; charset=utf-8"))
+            self.assertEqual(fields["content-security-policy"], POLICY)
+            self.assertEqual(fields["x-content-type-options"], "nosniff")
+            total += len(body)
+            for given in (fields["etag"], 'W/%s' % fields["etag"], '"other", %s' % fields["etag"], "*"):
+                status, again, none = sinkonce.request(self.proxy.admin_port, "GET", path, headers={"If-None-Match": given})
+                self.assertEqual((status, again["etag"], none), (304, fields["etag"], b""))
+            self.assertEqual(sinkonce.request(self.proxy.admin_port, "GET", path, headers={"If-None-Match": '"x"'})[0], 200)
+            status, head, none = sinkonce.request(self.proxy.admin_port, "HEAD", path)
+            self.assertEqual((status, head["content-length"], none), (200, str(len(body)), b""))
+            self.assertEqual(sinkonce.request(self.proxy.admin_port, "POST", path, b"{}")[0], 405)
+        self.assertLess(total, BYTES_MAX)
+
+    def test_nothing_is_parsed_as_markup_and_nothing_comes_from_elsewhere(self):
+        folder = os.path.join(HERE, "..", "..", "proxy", "page")
+        forbidden = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|"
+                               r"localStorage|sessionStorage|document\.cookie|\bstyle=|\son\w+=")
+        for name in ("index.html", "app.js", "app.css"):
+            with open(os.path.join(folder, name)) as file:
+                text = file.read()
+            self.assertEqual(forbidden.findall(text), [], name)
+            addresses = set(re.findall(r"https?://[^\s\"']+|@import|url\(", text)) - {"http://www.w3.org/2000/svg"}
+            self.assertEqual(addresses, set(), name)
+
+
+if __name__ == "__main__":
+    if os.environ.get("SINKONCE_BIN") is None:
+        sys.exit("SINKONCE_BIN and TARGET_BIN name the programs")
+    chromium()
+    install()
+    harness.main()
