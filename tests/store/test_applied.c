@@ -278,6 +278,26 @@ static void test_a_damaged_row_fails_the_transaction(void **state)
     rows_mem_free(rows);
 }
 
+static void test_what_is_forgotten_of_folded_ground_leaves_both_sides_folded(void **state)
+{
+    enum { FAR = 20 * CHUNK_OFFSETS, FIRST = 3 * CHUNK_OFFSETS + 100, LAST = 5 * CHUNK_OFFSETS + 99 };
+    (void)state;
+    begin_with_window(CHUNK_OFFSETS);
+    for (int64_t at = 0; at < FAR; at += 2)
+        applied_add(machine, partition, at, at);
+    uint64_t before = partition->row.applied_count,
+             expected = applied_count_in(machine, partition, FIRST, LAST);
+    assert_true(expected > CHUNK_OFFSETS / 2 && expected < 2 * CHUNK_OFFSETS); /* about every second */
+    assert_int_equal(applied_remove(machine, partition, FIRST, LAST), expected);
+    assert_false(applied_piece_at(machine, partition, FIRST, LAST).is_applied);
+    assert_true(applied_piece_at(machine, partition, FIRST, LAST).last >= 4 * CHUNK_OFFSETS - 1);
+    assert_false(applied_piece_at(machine, partition, LAST, LAST).is_applied);
+    assert_true(applied_piece_at(machine, partition, 2 * CHUNK_OFFSETS, 2 * CHUNK_OFFSETS).is_folded);
+    assert_true(applied_piece_at(machine, partition, LAST + 1, LAST + 1).is_folded);
+    assert_true(partition->row.applied_count < before && partition->row.highest == FAR - 2);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_a_leap_over_half_the_offsets_folds_at_once),
         cmocka_unit_test(test_many_ragged_chunks_fold_in_small_steps_to_few_rows),
         cmocka_unit_test(test_a_damaged_row_fails_the_transaction),
+        cmocka_unit_test(test_what_is_forgotten_of_folded_ground_leaves_both_sides_folded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
