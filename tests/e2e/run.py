@@ -10,9 +10,9 @@ Scenarios, each with its control run without sinkonce where that can show duplic
   d  sinkonce is killed in mid-flow and started again, twice
   e  connections are reset after, and before, the target has applied
   f  the topic is deleted and created again
-  g  JSON arrays: slow answers, the worker killed, batches cut anew, connections reset
-  h  lines: the same
-  i  bulk requests: the same, and items refused
+  g  JSON arrays (Z-05, Z-06, A2, A3): slow answers, the worker killed, batches cut anew, connections reset
+  h  lines (Z-05, Z-06, A2, A3): the same
+  i  bulk requests (A8 too): the same, and items refused
 
 Prints a table, and why a scenario failed.  Exit 0: all held; 1: some did not; 77: skipped, with the reason.
 """
