@@ -192,7 +192,7 @@ static void answer_partial(struct exchange *ex, struct reply_room *room)
     }
     if (!batch_answer(ex->batch, flight->response.status, ex->answer, ex->request, &ex->identified, ex->sent,
                       -1, &ex->made_body, &bytes, &type)) {
-        answer_own(ex, room, FINISH_NO_MEMORY);
+        answer_own(ex, room, FINISH_TARGET_LOST); /* its answer does not fit what it was sent */
         return;
     }
     answer_pass(ex, room);
