@@ -85,8 +85,8 @@ static enum finish finish_keyed(const struct exchange *ex, const struct flight *
         return FINISH_REJECTED;
     if (any_outcome(ex, OUTCOME_NOT_SENT))
         return finish_not_sent(flight);
-    if (flight->is_answer_damaged || flight->attempt_class != ATTEMPT_KNOWN)
-        return FINISH_APPLIED;
+    if (flight->is_answer_damaged || flight->attempt_class != ATTEMPT_KNOWN || flight->response.status / 100 != 2)
+        return FINISH_APPLIED; /* a 409 that means "I have it" would be a failure to the connector */
     return ex->is_cut ? FINISH_PARTIAL : FINISH_FORWARDED;
 }
 

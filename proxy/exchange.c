@@ -136,7 +136,7 @@ static struct stored_reply reply_to_keep(const struct exchange *ex)
     const struct http1_response *response = &flight->response;
     struct stored_reply kept = { 0 };
     if (ex->identified.site_count != 1 || ex->identified.record_count != 1 || ex->batch != BATCH_PLAIN ||
-        ex->outcomes[0] != OUTCOME_APPLIED || flight->is_answer_damaged ||
+        ex->outcomes[0] != OUTCOME_APPLIED || flight->is_answer_damaged || response->status / 100 != 2 ||
         http1_field_find(response->fields, response->field_count, "content-encoding") != NULL)
         return kept;
     const struct http1_field *type =
@@ -298,6 +298,8 @@ static void outcomes_note(struct exchange *ex)
     int status = flight->attempt_class == ATTEMPT_KNOWN ? flight->response.status : 0;
     if (flight->attempt_class == ATTEMPT_KNOWN && ex->batch != BATCH_PLAIN) {
         answer_open(ex);
+        if (flight->is_answer_damaged) /* what is missing may be an ackId, or an item that failed */
+            ex->answer = slice_of("{", 1);
         batch_outcomes(ex->batch, status, ex->answer, &ex->identified, ex->sent, settings, ex->outcomes,
                        &ex->has_ack_id, &ex->ack_id);
         return;
