@@ -264,6 +264,18 @@ static char *append_text(char *to, const char *text)
     return append(to, slice_of_text(text));
 }
 
+/* Each reply has two: too many for a format to be read. */
+static char *append_number(char *to, uint64_t number)
+{
+    char digits[20]; /* of UINT64_MAX */
+    size_t first = sizeof digits;
+    do {
+        digits[--first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return append(to, slice_of(&digits[first], sizeof digits - first));
+}
+
 static bool reply_has_body(const struct reply *reply)
 {
     return !reply->is_body_left_out && reply->status >= 200 && reply->status != 204 && reply->status != 304;
@@ -271,12 +283,10 @@ static bool reply_has_body(const struct reply *reply)
 
 static char *append_framing(char *to, const struct reply *reply, bool is_closing)
 {
-    char number[32];
     bool is_told = reply_has_body(reply) || (reply->has_length && reply->status != 204);
     if (is_told) {
         uint64_t length = reply_has_body(reply) ? reply->body.byte_count : reply->length;
-        snprintf(number, sizeof number, "%llu", (unsigned long long)length);
-        to = append_text(append_text(append_text(to, "Content-Length: "), number), "\r\n");
+        to = append_text(append_number(append_text(to, "Content-Length: "), length), "\r\n");
     }
     if (is_closing)
         to = append_text(to, "Connection: close\r\n");
@@ -293,8 +303,8 @@ static char *reply_head(const struct reply *reply, bool is_closing, size_t *ret_
     char *head = malloc(room);
     if (head == NULL)
         return NULL;
-    char *to =
-        head + snprintf(head, FIXED_BYTES, "HTTP/1.1 %d %s\r\n", reply->status, http_reason(reply->status));
+    char *to = append_number(append_text(head, "HTTP/1.1 "), (uint64_t)reply->status);
+    to = append_text(append_text(append_text(to, " "), http_reason(reply->status)), "\r\n");
     if (!reply->has_date)
         to = append_text(to, date_line());
     for (size_t i = 0; i < reply->field_count; i++) {

@@ -7,6 +7,7 @@
 #include "settings_mistakes.h"
 #include <errno.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct check {
@@ -125,8 +126,13 @@ static void check_shape(struct check *check)
 
 static void check_readable(struct check *check, const char *name, const char *path)
 {
-    if (is_set(path) && access(path, R_OK) != 0)
+    struct stat file;
+    if (!is_set(path))
+        return;
+    if (access(path, R_OK) != 0)
         WRONG(check, "%s names a file that cannot be read: %s (%s)", name, strerror(errno), path);
+    else if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
+        WRONG(check, "%s names a file that cannot be read: %s (%s)", name, strerror(EISDIR), path);
 }
 
 static void check_tls(struct check *check)

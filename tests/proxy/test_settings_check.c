@@ -58,6 +58,8 @@ static const struct {
       "SINKONCE_TARGET_KEY_PASSWORD needs SINKONCE_TARGET_KEY_FILE too" },
     { { "SINKONCE_TARGET_CERT_FILE=/nowhere", "SINKONCE_TARGET_KEY_FILE=/dev/null" },
       "SINKONCE_TARGET_CERT_FILE names a file that cannot be read: No such file or directory (/nowhere)" },
+    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CA_FILE=/etc" },
+      "SINKONCE_TARGET_CA_FILE names a file that cannot be read: Is a directory (/etc)" },
     { { "SINKONCE_WAIT=10m", "SINKONCE_TARGET_TIMEOUT=1s" }, NULL },
 };
 
