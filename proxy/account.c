@@ -11,9 +11,12 @@
 #include "log_line.h"
 #include "metrics.h"
 
+/* A poll for acknowledgements writes nothing. */
 static bool is_write(const struct exchange *ex)
 {
     enum http1_method method = ex->request->head.method;
+    if (ex->poll != NULL)
+        return false;
     return method == HTTP1_POST || method == HTTP1_PUT || method == HTTP1_PATCH || method == HTTP1_DELETE;
 }
 
@@ -57,6 +60,9 @@ static bool is_sent(const struct exchange *ex)
 static enum counter counter_of(const struct exchange *ex, size_t i)
 {
     bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
+    /* Sent again under the eyes of an observer, and not acknowledged yet: what was known before counts. */
+    if (is_observed && ex->has_ack_id && ex->verdicts[i] == VERDICT_APPLIED)
+        return COUNTER_RECORDS_APPLIED;
     if (is_sent(ex) && (is_observed || ex->verdicts[i] == VERDICT_NEW))
         return counter_of_outcome(ex->outcomes[i]);
     if (is_sent(ex))
@@ -83,7 +89,7 @@ static bool is_counted_later(const struct exchange *ex, size_t i)
 static void count_records(const struct exchange *ex)
 {
     bool is_observed = ex->loop->program->settings->mode == MODE_OBSERVE;
-    if (!is_write(ex) || ex->finish == FINISH_LOOP || ex->poll != NULL)
+    if (!is_write(ex) || ex->finish == FINISH_LOOP)
         return;
     size_t unkeyed_count = count_unkeyed(ex);
     metrics_add(COUNTER_RECORDS, unkeyed_count);
