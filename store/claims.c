@@ -91,11 +91,28 @@ static void judge_contradiction(struct judgement *judgement, const struct stretc
     judgement->stored = stored;
 }
 
-/* A partition that was never met and does not begin at 0: did we lose our memory, or it its beginning? */
-static void judge_unknown_partition(const struct machine *machine, struct judgement *judgement,
-                                    const struct stretch *stretch)
+/* The lowest offset that CLAIM holds of the partition of its record INDEX. */
+static int64_t lowest_in(const struct claim *claim, size_t index)
 {
-    bool is_held = machine->settings.is_first_sight_held && first_of(stretch) > 0;
+    const struct record_key *key = &claim->records[index].key;
+    int64_t lowest = key->offset;
+    for (size_t i = 0; i < claim->record_count && lowest > 0; i++) {
+        const struct record_key *other = &claim->records[i].key;
+        if (other->offset < lowest && other->partition == key->partition &&
+            slice_equals(other->topic, key->topic))
+            lowest = other->offset;
+    }
+    return lowest;
+}
+
+/* A partition that was never met and does not begin at 0: did we lose our memory, or it its beginning?  Its records may
+ * stand apart in the claim, the first of them behind others. */
+static void judge_unknown_partition(const struct machine *machine, struct judgement *judgement,
+                                    const struct claim *claim, const struct stretch *stretch)
+{
+    size_t index = (size_t)(stretch->records - claim->records);
+    bool is_held = machine->settings.is_first_sight_held && first_of(stretch) > 0 &&
+                   (judgement->is_first_sight || lowest_in(claim, index) > 0); /* one reason is enough to hold all */
     fill(stretch->verdicts, stretch->count, is_held ? VERDICT_CONFLICT : VERDICT_NEW);
     if (!is_held) {
         judgement->fresh_count += stretch->count;
@@ -200,7 +217,7 @@ static struct judgement judge(struct machine *machine, struct claim *claim)
     for (size_t index = 0; index < claim->record_count;) {
         struct stretch stretch = stretch_at(machine, claim, index);
         if (stretch.partition == NULL) {
-            judge_unknown_partition(machine, &judgement, &stretch);
+            judge_unknown_partition(machine, &judgement, claim, &stretch);
         } else if (stretch.partition->conflict != NULL) {
             fill(stretch.verdicts, stretch.count, VERDICT_CONFLICT);
             judgement.is_conflict = true;
@@ -230,20 +247,6 @@ static void note_conflict(struct machine *machine, const struct judgement *judge
     machine->figures.first_sight_count += judgement->is_first_sight;
     audit_conflict(machine, partition, offender->key.offset, judgement->stored, offender->mark,
                    judgement->is_first_sight);
-}
-
-/* The lowest offset that CLAIM holds of the partition of its record INDEX. */
-static int64_t lowest_in(const struct claim *claim, size_t index)
-{
-    const struct record_key *key = &claim->records[index].key;
-    int64_t lowest = key->offset;
-    for (size_t i = index + 1; i < claim->record_count && lowest > 0; i++) {
-        const struct record_key *other = &claim->records[i].key;
-        if (other->offset < lowest && other->partition == key->partition &&
-            slice_equals(other->topic, key->topic))
-            lowest = other->offset;
-    }
-    return lowest;
 }
 
 static struct partition *meet_partition(struct machine *machine, const struct claim *claim, size_t index)

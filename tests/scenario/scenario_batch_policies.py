@@ -61,7 +61,8 @@ class Test(BatchScenario):
         (row,) = self.proxy.conflicts()
         self.assertEqual(self.proxy.decide(row["id"], "new-topic")[0], 200)
         self.between()
-        self.assertEqual(self.deliver(array(mixed)).status, 200)
+        answer = self.deliver(array(mixed))
+        self.assertEqual(answer.status, 200, answer)
         self.assertEqual(self.written()[0].body, array(mixed))
 
     test_a_first_sight_that_is_held_holds_the_whole_batch.is_run_with_kills = True
