@@ -156,8 +156,13 @@ static void log_end(const struct exchange *ex)
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "record.unkeyed", finish_rows[ex->finish].words,
                           log_slice("path", ex->request->head.path));
         break;
+    case FINISH_BUSY:
+    case FINISH_TOO_MANY_RECORDS:
+        LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "limit.hit", finish_rows[ex->finish].words,
+                          log_slice("path", ex->request->head.path));
+        break;
     default:
-        if (!ex->is_keyed && is_write(ex))
+        if (!ex->is_keyed && is_write(ex) && is_sent(ex))
             LOG_EVENT_LIMITED(LOG_LEVEL_INFO, "record.unkeyed",
                               "a write without coordinates was forwarded untouched",
                               log_slice("path", ex->request->head.path));

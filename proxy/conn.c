@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "metrics.h"
 #include "reply_head.h"
 
 enum {
@@ -112,6 +113,7 @@ bool request_room_take(struct request *request, size_t byte_count)
         return false;
     }
     request->pool_bytes += byte_count;
+    metrics_gauge_add(GAUGE_BODY_BYTES, (int64_t)byte_count);
     return true;
 }
 
@@ -119,8 +121,10 @@ void request_free(struct request *request)
 {
     if (request == NULL)
         return;
-    if (request->pool != NULL)
+    if (request->pool_bytes > 0) {
         atomic_fetch_sub(&request->pool->taken_bytes, request->pool_bytes);
+        metrics_gauge_add(GAUGE_BODY_BYTES, -(int64_t)request->pool_bytes);
+    }
     free(request->bytes);
     free(request->body);
     free(request);
@@ -254,8 +258,9 @@ static void refuse(struct conn *conn, enum finish why)
     struct http1_field fields[3] = { { slice_of_text("Content-Type"), slice_of_text("application/json") } };
     size_t field_count = 1;
     if (why == FINISH_METHOD_REFUSED)
-        fields[field_count++] = (struct http1_field){ slice_of_text("Allow"),
-                                                      slice_of_text("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH") };
+        fields[field_count++] =
+            (struct http1_field){ slice_of_text("Allow"),
+                                  slice_of_text("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH") };
     if (row->outcome != NULL)
         fields[field_count++] =
             (struct http1_field){ slice_of_text("Sinkonce-Outcome"), slice_of_text(row->outcome) };

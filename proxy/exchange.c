@@ -427,6 +427,11 @@ static void exchange_begin(struct exchange *ex)
         exchange_finish(ex, FINISH_NO_MEMORY);
         return;
     }
+    if (ex->identified.decoded != NULL && !request_room_take(ex->request, ex->identified.body.byte_count)) {
+        identified_deinit(&ex->identified);
+        exchange_finish(ex, FINISH_BUSY);
+        return;
+    }
     ex->is_keyed = ex->identified.record_count > 0;
     ex->batch = batch_dialect_of(ex->request, &ex->identified);
     if (ex->identified.is_too_many)
@@ -519,6 +524,7 @@ void exchange_service_init(struct loop *loop)
     loop->service = (struct conn_service){
         .context = loop,
         .head_bytes_max = settings->head_bytes_max,
+        .bodies = &loop->program->bodies,
         .body_bytes_max = settings->body_bytes_max,
         .head_timeout_ms = settings->head_timeout_ms,
         .body_timeout_ms = settings->body_timeout_ms,
@@ -530,4 +536,5 @@ void exchange_service_init(struct loop *loop)
         .on_abort = on_abort,
         .on_closed = on_closed,
     };
+    reply_retry_after(loop->service.retry_after, sizeof loop->service.retry_after, settings);
 }

@@ -94,6 +94,11 @@ static void body_clickhouse(struct reply_room *room, const struct finish_row *ro
     field_add(room, "X-ClickHouse-Exception-Code", "210");
 }
 
+void reply_retry_after(char *room, size_t room_bytes, const struct settings *settings)
+{
+    snprintf(room, room_bytes, "%llu", (unsigned long long)((settings->retry_after_ms + 999) / 1000));
+}
+
 void reply_own(struct reply_room *room, enum finish finish, enum dialect dialect,
                const struct settings *settings, const struct record *const named[], size_t named_count,
                size_t total_count)
@@ -108,8 +113,7 @@ void reply_own(struct reply_room *room, enum finish finish, enum dialect dialect
     else
         body_plain(room, row, named, named_count, total_count);
     if (row->status == 503) {
-        snprintf(room->retry_after, sizeof room->retry_after, "%llu",
-                 (unsigned long long)((settings->retry_after_ms + 999) / 1000));
+        reply_retry_after(room->retry_after, sizeof room->retry_after, settings);
         field_add(room, "Retry-After", room->retry_after);
     }
     if (row->outcome != NULL)

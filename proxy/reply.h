@@ -28,6 +28,9 @@ enum dialect {
 };
 enum dialect dialect_of(const struct request *request);
 
+/* The value of Retry-After. */
+void reply_retry_after(char *room, size_t room_bytes, const struct settings *settings);
+
 /* A failure of our own, or a refusal: the finish's status and words.  NAMED are at most REPLY_RECORDS_NAMED_MAX
  * records that caused it, TOTAL_COUNT how many there are. */
 void reply_own(struct reply_room *room, enum finish finish, enum dialect dialect,

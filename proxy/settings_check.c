@@ -84,6 +84,18 @@ static void check_statuses(struct check *check)
     }
 }
 
+/* The largest request fits alone, if it is compressed too: its body is here in both forms. */
+static void check_bodies(struct check *check)
+{
+    const struct settings *settings = check->settings;
+    if (check->origins->is_wrong[ROW_MAX_BODY] || check->origins->is_wrong[ROW_MAX_BODIES])
+        return;
+    if (settings->all_body_bytes_max / 2 < settings->body_bytes_max)
+        WRONG(check,
+              "SINKONCE_MAX_BODIES must be at least twice SINKONCE_MAX_BODY: a compressed body is kept "
+              "beside the opened one");
+}
+
 static bool has_topic_in_format(const struct id_format *format)
 {
     for (size_t i = 0; i < format->part_count; i++) {
@@ -160,6 +172,7 @@ bool settings_check(const struct settings *settings, const struct settings_origi
     check_composite(&check);
     check_shape(&check);
     check_statuses(&check);
+    check_bodies(&check);
     check_tls(&check);
     return check.is_good;
 }

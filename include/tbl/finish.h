@@ -21,7 +21,7 @@ FINISH(UNKEYED_REFUSED, "unkeyed-refused", 422, "unkeyed", "no coordinates of a 
 FINISH(IN_DOUBT, "in-doubt", 503, "in-doubt", "nobody can know whether the target applied it; see /in-doubt of the admin port")
 FINISH(IN_FLIGHT, "in-flight", 503, "busy", "another delivery of the same record is still running")
 FINISH(CONFLICT, "conflict", 503, "conflict", "another record stands at these coordinates; the partition waits for a decision")
-FINISH(BUSY, "busy", 503, "busy", "too many requests in flight")
+FINISH(BUSY, "busy", 503, "busy", "too many requests in flight, or bodies that are too large together; see SINKONCE_MAX_IN_FLIGHT and SINKONCE_MAX_BODIES")
 FINISH(DOUBTS_FULL, "too-many-in-doubt", 503, "busy", "more records in doubt than SINKONCE_IN_DOUBT_MAX")
 FINISH(NOT_SENT, "target-unreachable", 503, "refused", "the target could not be reached; nothing was sent")
 FINISH(TARGET_BUSY, "target-busy", 503, "busy", "no connection to the target became free in time; nothing was sent")

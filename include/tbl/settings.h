@@ -82,6 +82,7 @@ SETTING(MAX_HEAD, head_bytes_max, size, "64KiB", 1024, 1048576, "request line an
 SETTING(MAX_RECORDS, records_max, count, "100000", 1, 1000000, "records per request")
 SETTING(MAX_CONNECTIONS, connections_max, count, "1024", 1, 100000, "connections of connectors")
 SETTING(MAX_IN_FLIGHT, in_flight_max, count, "512", 1, 100000, "requests that are not answered yet; above it 503")
+SETTING(MAX_BODIES, all_body_bytes_max, size, "256MiB", 1048576, 1099511627776, "memory for request bodies, all connections together; above it 503")
 SETTING(HEAD_TIMEOUT, head_timeout_ms, duration, "10s", 1, 3600000, "absolute time for a request's head")
 SETTING(BODY_TIMEOUT, body_timeout_ms, duration, "60s", 1, 3600000, "absolute time for its body")
 SETTING(IDLE_TIMEOUT, idle_timeout_ms, duration, "300s", 1, 86400000, "an idle connection of a connector is closed after this time")
