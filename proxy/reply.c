@@ -120,6 +120,22 @@ void reply_own(struct reply_room *room, enum finish finish, enum dialect dialect
         field_add(room, "Sinkonce-Outcome", row->outcome);
 }
 
+void reply_unkeyed(struct reply_room *room, const struct broken *broken)
+{
+    const struct finish_row *row = &finish_rows[FINISH_UNKEYED_REFUSED];
+    char position[48] = "";
+    if (broken->has_position)
+        snprintf(position, sizeof position, ",\"position\":%zu", broken->position);
+    room_init(room, row->status);
+    size_t at = body_add(room, 0, "{\"error\":\"");
+    at = body_add(room, body_add(room, body_add(room, at, row->label), "\",\"detail\":\""), row->words);
+    at = body_add(room, body_add(room, at, "\",\"reason\":\""), broken->reason);
+    at = body_add(room, body_add(room, body_add(room, at, "\""), position), "}\n");
+    room->reply.body = slice_of(room->body, at);
+    field_add(room, "Content-Type", "application/json");
+    field_add(room, "Sinkonce-Outcome", row->outcome);
+}
+
 void reply_success(struct reply_room *room, enum finish finish, enum dialect dialect,
                    const struct stored_reply *stored, bool is_replayed, const struct settings *settings)
 {
