@@ -42,6 +42,7 @@ static enum counter counter_of_finish(enum finish finish, enum verdict verdict)
     case FINISH_DUPLICATE:
         return COUNTER_RECORDS_DUPLICATE;
     case FINISH_CONFLICT:
+    case FINISH_CONTRADICTION:
         return COUNTER_RECORDS_CONFLICT;
     case FINISH_IN_DOUBT:
     case FINISH_IN_FLIGHT:
@@ -115,9 +116,9 @@ static void count_records(const struct exchange *ex)
         metrics_add(COUNTER_BATCHES_REWRITTEN, 1);
 }
 
-static void log_record(const struct exchange *ex, enum log_level level, const char *event)
+static void log_record(const struct exchange *ex, size_t record, enum log_level level, const char *event)
 {
-    const struct record_key *key = &ex->identified.records[0].key;
+    const struct record_key *key = &ex->identified.records[record].key;
     const char *detail = ex->flight.done != NULL ? ex->flight.detail : "";
     LOG_EVENT_LIMITED(level, event, finish_rows[ex->finish].words, log_slice("topic", key->topic),
                       log_integer("partition", key->partition), log_integer("offset", key->offset),
@@ -130,10 +131,13 @@ static void log_end(const struct exchange *ex)
 {
     switch ((int)ex->finish) {
     case FINISH_IN_DOUBT:
-        log_record(ex, LOG_LEVEL_WARN, "record.in_doubt");
+        log_record(ex, 0, LOG_LEVEL_WARN, "record.in_doubt");
         break;
     case FINISH_CONFLICT:
-        log_record(ex, LOG_LEVEL_ERROR, "record.conflict");
+        log_record(ex, 0, LOG_LEVEL_ERROR, "record.conflict");
+        break;
+    case FINISH_CONTRADICTION:
+        log_record(ex, ex->identified.contradicted, LOG_LEVEL_ERROR, "record.conflict");
         break;
     case FINISH_LEDGER_FULL:
         LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "ledger.full", finish_rows[ex->finish].words,

@@ -436,6 +436,8 @@ static void exchange_begin(struct exchange *ex)
     ex->batch = batch_dialect_of(ex->request, &ex->identified);
     if (ex->identified.is_too_many)
         exchange_finish(ex, FINISH_TOO_MANY_RECORDS);
+    else if (ex->identified.is_contradictory && !ex->identified.is_uncuttable && !is_observed(ex))
+        exchange_finish(ex, FINISH_CONTRADICTION);
     else if (ex->is_keyed)
         exchange_claim(ex);
     else if (settings->is_unkeyed_rejected && settings->mode == MODE_ENFORCE)
