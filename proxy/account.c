@@ -11,9 +11,12 @@
 #include "log_line.h"
 #include "metrics.h"
 
+/* A poll for acknowledgements writes nothing. */
 static bool is_write(const struct exchange *ex)
 {
     enum http1_method method = ex->request->head.method;
+    if (ex->poll != NULL)
+        return false;
     return method == HTTP1_POST || method == HTTP1_PUT || method == HTTP1_PATCH || method == HTTP1_DELETE;
 }
 
@@ -39,6 +42,7 @@ static enum counter counter_of_finish(enum finish finish, enum verdict verdict)
     case FINISH_DUPLICATE:
         return COUNTER_RECORDS_DUPLICATE;
     case FINISH_CONFLICT:
+    case FINISH_CONTRADICTION:
         return COUNTER_RECORDS_CONFLICT;
     case FINISH_IN_DOUBT:
     case FINISH_IN_FLIGHT:
@@ -57,6 +61,9 @@ static bool is_sent(const struct exchange *ex)
 static enum counter counter_of(const struct exchange *ex, size_t i)
 {
     bool is_observed = ex->mode == MODE_OBSERVE;
+    /* Sent again under the eyes of an observer, and not acknowledged yet: what was known before counts. */
+    if (is_observed && ex->has_ack_id && ex->verdicts[i] == VERDICT_APPLIED)
+        return COUNTER_RECORDS_APPLIED;
     if (is_sent(ex) && (is_observed || ex->verdicts[i] == VERDICT_NEW))
         return counter_of_outcome(ex->outcomes[i]);
     if (is_sent(ex))
@@ -115,7 +122,7 @@ static void count_keyed(const struct exchange *ex)
 
 static void count_records(const struct exchange *ex)
 {
-    if (!is_write(ex) || ex->finish == FINISH_LOOP || ex->poll != NULL)
+    if (!is_write(ex) || ex->finish == FINISH_LOOP)
         return;
     size_t unkeyed_count = count_unkeyed(ex);
     metrics_add(COUNTER_RECORDS, unkeyed_count);
@@ -128,9 +135,9 @@ static void count_records(const struct exchange *ex)
         metrics_add(COUNTER_BATCHES_REWRITTEN, 1);
 }
 
-static void log_record(const struct exchange *ex, enum log_level level, const char *event)
+static void log_record(const struct exchange *ex, size_t record, enum log_level level, const char *event)
 {
-    const struct record_key *key = &ex->identified.records[0].key;
+    const struct record_key *key = &ex->identified.records[record].key;
     const char *detail = ex->flight.done != NULL ? ex->flight.detail : "";
     LOG_EVENT_LIMITED(level, event, finish_rows[ex->finish].words, log_slice("topic", key->topic),
                       log_integer("partition", key->partition), log_integer("offset", key->offset),
@@ -143,10 +150,13 @@ static void log_end(const struct exchange *ex)
 {
     switch ((int)ex->finish) {
     case FINISH_IN_DOUBT:
-        log_record(ex, LOG_LEVEL_WARN, "record.in_doubt");
+        log_record(ex, 0, LOG_LEVEL_WARN, "record.in_doubt");
         break;
     case FINISH_CONFLICT:
-        log_record(ex, LOG_LEVEL_ERROR, "record.conflict");
+        log_record(ex, 0, LOG_LEVEL_ERROR, "record.conflict");
+        break;
+    case FINISH_CONTRADICTION:
+        log_record(ex, ex->identified.contradicted, LOG_LEVEL_ERROR, "record.conflict");
         break;
     case FINISH_LEDGER_FULL:
         LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "ledger.full", finish_rows[ex->finish].words,
@@ -169,8 +179,13 @@ static void log_end(const struct exchange *ex)
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "record.unkeyed", finish_rows[ex->finish].words,
                           log_slice("path", ex->request->head.path));
         break;
+    case FINISH_BUSY:
+    case FINISH_TOO_MANY_RECORDS:
+        LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "limit.hit", finish_rows[ex->finish].words,
+                          log_slice("path", ex->request->head.path));
+        break;
     default:
-        if (!ex->is_keyed && is_write(ex))
+        if (!ex->is_keyed && is_write(ex) && is_sent(ex))
             LOG_EVENT_LIMITED(LOG_LEVEL_INFO, "record.unkeyed",
                               "a write without coordinates was forwarded untouched",
                               log_slice("path", ex->request->head.path));

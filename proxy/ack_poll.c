@@ -187,7 +187,8 @@ static void poll_on_outcome(struct flight *flight)
     bool is_read = flight->attempt_class == ATTEMPT_KNOWN && !flight->is_answer_damaged &&
                    flight->response.status / 100 == 2;
     poll->is_answered = is_read && answer_take(poll);
-    poll->is_unreadable = is_read && !poll->is_answered && poll->id_count > 0;
+    bool is_ours = poll->target_count < poll->id_count || acks_open_count(ex->loop->program->acks) > 0;
+    poll->is_unreadable = is_read && !poll->is_answered && is_ours;
     poll_go_on(poll);
 }
 

@@ -405,6 +405,7 @@ struct admin *admin_new(const struct admin_parts *parts)
     admin->service = (struct conn_service){ .context = admin,
                                             .head_bytes_max = HEAD_BYTES_MAX,
                                             .body_bytes_max = BODY_BYTES_MAX,
+                                            .retry_after = "1",
                                             .head_timeout_ms = HEAD_TIMEOUT_MS,
                                             .body_timeout_ms = BODY_TIMEOUT_MS,
                                             .idle_timeout_ms = IDLE_TIMEOUT_MS,

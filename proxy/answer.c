@@ -85,8 +85,9 @@ static enum finish finish_keyed(const struct exchange *ex, const struct flight *
         return FINISH_REJECTED;
     if (any_outcome(ex, OUTCOME_NOT_SENT))
         return finish_not_sent(flight);
-    if (flight->is_answer_damaged || flight->attempt_class != ATTEMPT_KNOWN)
-        return FINISH_APPLIED;
+    if (flight->is_answer_damaged || flight->attempt_class != ATTEMPT_KNOWN ||
+        flight->response.status / 100 != 2)
+        return FINISH_APPLIED; /* a 409 that means "I have it" would be a failure to the connector */
     return ex->is_cut ? FINISH_PARTIAL : FINISH_FORWARDED;
 }
 
@@ -112,6 +113,11 @@ static size_t name_records(const struct exchange *ex, const struct record *named
 {
     size_t named_count = 0;
     *ret_total = 0;
+    if (ex->finish == FINISH_CONTRADICTION) {
+        named[0] = &ex->identified.records[ex->identified.contradicted];
+        *ret_total = 1;
+        return 1;
+    }
     bool is_sent = ex->claim.ret_claim_id != 0;
     for (size_t i = 0; ex->verdicts != NULL && i < ex->identified.record_count; i++) {
         enum verdict verdict = ex->verdicts[i];
@@ -131,8 +137,13 @@ static void answer_own(const struct exchange *ex, struct reply_room *room, enum 
 {
     const struct record *named[REPLY_RECORDS_NAMED_MAX];
     size_t total = 0;
-    bool is_about_records =
-        finish == FINISH_IN_DOUBT || finish == FINISH_IN_FLIGHT || finish == FINISH_CONFLICT;
+    if (finish == FINISH_UNKEYED_REFUSED) {
+        const struct broken broken = broken_find(&ex->identified);
+        reply_unkeyed(room, &broken);
+        return;
+    }
+    bool is_about_records = finish == FINISH_IN_DOUBT || finish == FINISH_IN_FLIGHT ||
+                            finish == FINISH_CONFLICT || finish == FINISH_CONTRADICTION;
     size_t named_count = is_about_records ? name_records(ex, named, &total) : 0;
     reply_own(room, finish, ex->dialect, ex->loop->program->settings, named, named_count, total);
 }
@@ -192,7 +203,7 @@ static void answer_partial(struct exchange *ex, struct reply_room *room)
     }
     if (!batch_answer(ex->batch, flight->response.status, ex->answer, ex->request, &ex->identified, ex->sent,
                       -1, &ex->made_body, &bytes, &type)) {
-        answer_own(ex, room, FINISH_NO_MEMORY);
+        answer_own(ex, room, FINISH_TARGET_LOST); /* its answer does not fit what it was sent */
         return;
     }
     answer_pass(ex, room);

@@ -60,10 +60,13 @@ static bool is_success(int status)
     return status >= 200 && status <= 299;
 }
 
-static enum outcome splunk_outcome(struct slice body, bool *ret_has_ack_id, int64_t *ret_ack_id)
+/* OF_STATUS is what the status alone says. */
+static enum outcome splunk_outcome(enum outcome of_status, struct slice body, bool *ret_has_ack_id, int64_t *ret_ack_id)
 {
     enum splunk_proof proof = splunk_read(body, ret_ack_id);
     *ret_has_ack_id = proof == SPLUNK_ACKNOWLEDGES;
+    if (proof == SPLUNK_SILENT)
+        return of_status;
     return proof == SPLUNK_ACCEPTED ? OUTCOME_APPLIED : OUTCOME_UNKNOWN;
 }
 
@@ -76,13 +79,14 @@ void batch_outcomes(enum batch_dialect dialect, int status, struct slice body,
     *ret_has_ack_id = false;
     /* What would prove all of a batch by its status alone must prove it record by record. */
     if (dialect != BATCH_PLAIN && (is_success(status) || outcome == OUTCOME_APPLIED)) {
+        enum outcome of_status = outcome;
         outcome = OUTCOME_UNKNOWN;
         if (dialect == BATCH_BULK)
             is_read = bulk_outcomes(body, identified, sent, settings, outcomes);
         else if (dialect == BATCH_DAPR)
             is_read = dapr_outcomes(body, identified, sent, outcomes);
         else
-            outcome = splunk_outcome(body, ret_has_ack_id, ret_ack_id);
+            outcome = splunk_outcome(of_status, body, ret_has_ack_id, ret_ack_id);
     }
     if (!is_read)
         outcomes_fill(identified, sent, outcome, outcomes);

@@ -22,9 +22,9 @@ enum batch_dialect batch_dialect_of(const struct request *request, const struct 
  *           a version conflict (409) of a create whose _id is the record's coordinates, or of external versioning, is
  *           applied; so is a delete whose document was not there (404 without "error").
  *           A 2xx answer that does not hold exactly one well-formed item per sent action proves nothing: all unknown.
- *   SPLUNK  2xx proves the batch only with "code" 0; with acknowledgement ("ackId") nothing is proved yet:
- *           *RET_HAS_ACK_ID and *RET_ACK_ID are set, the cells read OUTCOME_UNKNOWN and must not be settled so: the
- *           outcome is left to the acknowledgement (acks.h).
+ *   SPLUNK  2xx proves the batch with "code" 0; with acknowledgement ("ackId") nothing is proved yet: *RET_ACK_ID
+ *           is set, and the outcome is left to the acknowledgement (acks.h); a body that is no JSON object is not the
+ *           collector's, so the status decides
  *   DAPR    2xx with "statuses": SUCCESS applied, DROP and RETRY not applied, per entry; anything else, and an entry
  *           that is not named, unknown; no body: all applied
  *   PLAIN   the status decides for all

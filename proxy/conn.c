@@ -27,6 +27,8 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "metrics.h"
+#include "reply_head.h"
 
 enum {
     READ_AHEAD_BYTES = 64 * 1024,
@@ -101,10 +103,28 @@ static void conn_move(struct conn *conn, enum conn_state next)
     }
 }
 
+bool request_room_take(struct request *request, size_t byte_count)
+{
+    struct body_pool *pool = request->pool;
+    if (pool == NULL)
+        return true;
+    if (atomic_fetch_add(&pool->taken_bytes, byte_count) + byte_count > pool->bytes_max) {
+        atomic_fetch_sub(&pool->taken_bytes, byte_count);
+        return false;
+    }
+    request->pool_bytes += byte_count;
+    metrics_gauge_add(GAUGE_BODY_BYTES, (int64_t)byte_count);
+    return true;
+}
+
 void request_free(struct request *request)
 {
     if (request == NULL)
         return;
+    if (request->pool_bytes > 0) {
+        atomic_fetch_sub(&request->pool->taken_bytes, request->pool_bytes);
+        metrics_gauge_add(GAUGE_BODY_BYTES, -(int64_t)request->pool_bytes);
+    }
     free(request->bytes);
     free(request->body);
     free(request);
@@ -189,123 +209,6 @@ static bool write_parts(struct conn *conn, struct iovec parts[], int part_count)
     return true;
 }
 
-/* "Date: ..." of this second (RFC 9110, 5.6.7); formed once a second and thread. */
-static const char *date_line(void)
-{
-    static _Thread_local time_t second;
-    static _Thread_local char line[48];
-    time_t now = time(NULL);
-    if (now != second) {
-        struct tm parts;
-        gmtime_r(&now, &parts);
-        strftime(line, sizeof line, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
-        second = now;
-    }
-    return line;
-}
-
-const char *http_reason(int status)
-{
-    static const struct {
-        int status;
-        const char *reason;
-    } reasons[] = {
-        { 200, "OK" },
-        { 201, "Created" },
-        { 202, "Accepted" },
-        { 204, "No Content" },
-        { 206, "Partial Content" },
-        { 301, "Moved Permanently" },
-        { 302, "Found" },
-        { 304, "Not Modified" },
-        { 307, "Temporary Redirect" },
-        { 308, "Permanent Redirect" },
-        { 400, "Bad Request" },
-        { 401, "Unauthorized" },
-        { 403, "Forbidden" },
-        { 404, "Not Found" },
-        { 405, "Method Not Allowed" },
-        { 408, "Request Timeout" },
-        { 409, "Conflict" },
-        { 410, "Gone" },
-        { 411, "Length Required" },
-        { 412, "Precondition Failed" },
-        { 413, "Content Too Large" },
-        { 414, "URI Too Long" },
-        { 415, "Unsupported Media Type" },
-        { 417, "Expectation Failed" },
-        { 422, "Unprocessable Content" },
-        { 429, "Too Many Requests" },
-        { 431, "Request Header Fields Too Large" },
-        { 500, "Internal Server Error" },
-        { 501, "Not Implemented" },
-        { 502, "Bad Gateway" },
-        { 503, "Service Unavailable" },
-        { 504, "Gateway Timeout" },
-        { 505, "HTTP Version Not Supported" },
-        { 508, "Loop Detected" },
-    };
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        if (reasons[i].status == status)
-            return reasons[i].reason;
-    }
-    return "";
-}
-
-static char *append(char *to, struct slice bytes)
-{
-    if (bytes.byte_count > 0)
-        memcpy(to, bytes.at, bytes.byte_count);
-    return to + bytes.byte_count;
-}
-
-static char *append_text(char *to, const char *text)
-{
-    return append(to, slice_of_text(text));
-}
-
-static bool reply_has_body(const struct reply *reply)
-{
-    return !reply->is_body_left_out && reply->status >= 200 && reply->status != 204 && reply->status != 304;
-}
-
-static char *append_framing(char *to, const struct reply *reply, bool is_closing)
-{
-    char number[32];
-    bool is_told = reply_has_body(reply) || (reply->has_length && reply->status != 204);
-    if (is_told) {
-        uint64_t length = reply_has_body(reply) ? reply->body.byte_count : reply->length;
-        snprintf(number, sizeof number, "%llu", (unsigned long long)length);
-        to = append_text(append_text(append_text(to, "Content-Length: "), number), "\r\n");
-    }
-    if (is_closing)
-        to = append_text(to, "Connection: close\r\n");
-    return append_text(to, "\r\n");
-}
-
-/* The head of REPLY in one allocation; NULL: no memory. */
-static char *reply_head(const struct reply *reply, bool is_closing, size_t *ret_bytes)
-{
-    enum { FIXED_BYTES = 256 }; /* status line, Date, Content-Length, Connection and the empty line */
-    size_t room = FIXED_BYTES;
-    for (size_t i = 0; i < reply->field_count; i++)
-        room += reply->fields[i].name.byte_count + reply->fields[i].value.byte_count + 4;
-    char *head = malloc(room);
-    if (head == NULL)
-        return NULL;
-    char *to =
-        head + snprintf(head, FIXED_BYTES, "HTTP/1.1 %d %s\r\n", reply->status, http_reason(reply->status));
-    if (!reply->has_date)
-        to = append_text(to, date_line());
-    for (size_t i = 0; i < reply->field_count; i++) {
-        to = append_text(append(to, reply->fields[i].name), ": ");
-        to = append_text(append(to, reply->fields[i].value), "\r\n");
-    }
-    to = append_framing(to, reply, is_closing);
-    *ret_bytes = (size_t)(to - head);
-    return head;
-}
-
 void conn_exchange_set(struct conn *conn, void *exchange)
 {
     conn->exchange = exchange;
@@ -318,7 +221,7 @@ static void reply_send(struct conn *conn, const struct reply *reply)
     conn->exchange = NULL;
     conn_move(conn, CONN_WRITING);
     size_t head_bytes = 0;
-    char *head = reply_head(reply, conn->is_closing, &head_bytes);
+    char *head = reply_head_new(reply, conn->is_closing, &head_bytes);
     bool is_written = false;
     if (head != NULL) {
         struct iovec parts[2] = { { head, head_bytes }, { NULL, 0 } };
@@ -352,12 +255,21 @@ static void refuse(struct conn *conn, enum finish why)
     char body[256];
     const struct finish_row *row = &finish_rows[why];
     int bytes = snprintf(body, sizeof body, "{\"error\":\"%s\",\"detail\":\"%s\"}\n", row->label, row->words);
-    struct http1_field fields[2] = { { slice_of_text("Content-Type"), slice_of_text("application/json") },
-                                     { slice_of_text("Allow"),
-                                       slice_of_text("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH") } };
+    struct http1_field fields[3] = { { slice_of_text("Content-Type"), slice_of_text("application/json") } };
+    size_t field_count = 1;
+    if (why == FINISH_METHOD_REFUSED)
+        fields[field_count++] =
+            (struct http1_field){ slice_of_text("Allow"),
+                                  slice_of_text("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH") };
+    if (row->outcome != NULL)
+        fields[field_count++] =
+            (struct http1_field){ slice_of_text("Sinkonce-Outcome"), slice_of_text(row->outcome) };
+    if (row->status == 503)
+        fields[field_count++] =
+            (struct http1_field){ slice_of_text("Retry-After"), slice_of_text(conn->service->retry_after) };
     struct reply reply = { .status = row->status,
                            .fields = fields,
-                           .field_count = why == FINISH_METHOD_REFUSED ? 2 : 1,
+                           .field_count = field_count,
                            .body = slice_of(body, (size_t)bytes),
                            .is_closing = true };
     request_free(conn->request);
@@ -395,6 +307,8 @@ static bool request_begin(struct conn *conn)
         request->bytes = NULL;
         request->body = NULL;
         request->byte_count = request->body_bytes = 0;
+        request->pool = conn->service->bodies;
+        request->pool_bytes = 0;
         request->started_ns = clock_monotonic_ns();
         request->is_trusted_peer = conn->is_peer_trusted;
         memcpy(request->peer, conn->peer, sizeof request->peer);
@@ -454,24 +368,26 @@ static bool read_head(struct conn *conn)
     return true;
 }
 
-/* Room for MORE bytes behind the body, growing by doubling up to LIMIT. */
-static bool body_grow(struct conn *conn, size_t more, size_t limit)
+/* Room for MORE bytes behind the body, growing by doubling up to LIMIT; FINISH_NONE, or why there is none. */
+static enum finish body_grow(struct conn *conn, size_t more, size_t limit)
 {
     struct request *request = conn->request;
     size_t wanted = request->body_bytes + more;
     if (wanted <= conn->body_room)
-        return true;
+        return FINISH_NONE;
     size_t room = conn->body_room == 0 ? BODY_ROOM_FIRST : conn->body_room;
     while (room < wanted)
         room *= 2;
     if (room > limit)
         room = limit;
+    if (!request_room_take(request, room - conn->body_room))
+        return FINISH_BUSY;
     char *body = realloc(request->body, room);
     if (body == NULL)
-        return false;
+        return FINISH_NO_MEMORY;
     request->body = body;
     conn->body_room = room;
-    return true;
+    return FINISH_NONE;
 }
 
 /* An error is reported once: the bufferevent, asking after us, would take it for the end of a half close. */
@@ -492,8 +408,9 @@ static bool read_body_of_length(struct conn *conn)
         size_t want = length - request->body_bytes;
         if (want > BODY_ROOM_FIRST)
             want = BODY_ROOM_FIRST;
-        if (!body_grow(conn, want, length)) {
-            refuse(conn, FINISH_NO_MEMORY);
+        enum finish why = body_grow(conn, want, length);
+        if (why != FINISH_NONE) {
+            refuse(conn, why);
             return true;
         }
         want = conn->body_room - request->body_bytes;
@@ -530,9 +447,10 @@ static bool read_body_of_chunks(struct conn *conn)
         enum finish why = FINISH_NONE;
         enum http1_status status =
             http1_chunk(&conn->chunks, piece.iov_base, piece.iov_len, limit, &taken, &body, &why);
-        if (status == HTTP1_REFUSED ||
-            !body_grow(conn, body.byte_count, limit < BODY_ROOM_FIRST ? BODY_ROOM_FIRST : limit)) {
-            refuse(conn, status == HTTP1_REFUSED ? why : FINISH_NO_MEMORY);
+        if (status != HTTP1_REFUSED)
+            why = body_grow(conn, body.byte_count, limit < BODY_ROOM_FIRST ? BODY_ROOM_FIRST : limit);
+        if (why != FINISH_NONE) {
+            refuse(conn, why);
             return true;
         }
         if (body.byte_count > 0)

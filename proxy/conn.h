@@ -22,6 +22,8 @@ enum { CONN_FIELDS_MAX = HTTP1_FIELDS_MAX + 8 };
 struct conn_service {
     void *context;
     size_t head_bytes_max;
+    struct body_pool *bodies; /* borrowed; NULL: bodies have no limit together */
+    char retry_after[24];     /* Retry-After of a 503: seconds */
     uint64_t body_bytes_max;
     uint64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms, write_timeout_ms;
     bool is_draining;   /* replies say Connection: close, idle connections are closed */
@@ -67,6 +69,8 @@ void conn_drain_all(struct conn_service *service);
 /* Free all, whatever they are doing; on_gone() is told of unanswered requests. */
 void conn_free_all(struct conn_service *service);
 void request_free(struct request *request); /* NULL is fine */
+/* Take BYTE_COUNT for the body of REQUEST from its pool.  False: the bodies that are here leave no room for it. */
+MUST_CHECK bool request_room_take(struct request *request, size_t byte_count);
 /* Standard words for a status, "" when there are none. */
 const char *http_reason(int status);
 

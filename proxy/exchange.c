@@ -138,7 +138,7 @@ static struct stored_reply reply_to_keep(const struct exchange *ex)
     const struct http1_response *response = &flight->response;
     struct stored_reply kept = { 0 };
     if (ex->identified.site_count != 1 || ex->identified.record_count != 1 || ex->batch != BATCH_PLAIN ||
-        ex->outcomes[0] != OUTCOME_APPLIED || flight->is_answer_damaged ||
+        ex->outcomes[0] != OUTCOME_APPLIED || flight->is_answer_damaged || response->status / 100 != 2 ||
         http1_field_find(response->fields, response->field_count, "content-encoding") != NULL)
         return kept;
     const struct http1_field *type =
@@ -300,6 +300,8 @@ static void outcomes_note(struct exchange *ex)
     int status = flight->attempt_class == ATTEMPT_KNOWN ? flight->response.status : 0;
     if (flight->attempt_class == ATTEMPT_KNOWN && ex->batch != BATCH_PLAIN) {
         answer_open(ex);
+        if (flight->is_answer_damaged) /* what is missing may be an ackId, or an item that failed */
+            ex->answer = slice_of("{", 1);
         batch_outcomes(ex->batch, status, ex->answer, &ex->identified, ex->sent, settings, ex->outcomes,
                        &ex->has_ack_id, &ex->ack_id);
         return;
@@ -438,10 +440,17 @@ static void exchange_begin(struct exchange *ex)
         exchange_finish(ex, FINISH_NO_MEMORY);
         return;
     }
+    if (ex->identified.decoded != NULL && !request_room_take(ex->request, ex->identified.body.byte_count)) {
+        identified_deinit(&ex->identified);
+        exchange_finish(ex, FINISH_BUSY);
+        return;
+    }
     ex->is_keyed = ex->identified.record_count > 0;
     ex->batch = batch_dialect_of(ex->request, &ex->identified);
     if (ex->identified.is_too_many)
         exchange_finish(ex, FINISH_TOO_MANY_RECORDS);
+    else if (ex->identified.is_contradictory && !ex->identified.is_uncuttable && !is_observed(ex))
+        exchange_finish(ex, FINISH_CONTRADICTION);
     else if (ex->is_keyed)
         exchange_claim(ex);
     else if (settings->is_unkeyed_rejected && ex->mode == MODE_ENFORCE)
@@ -531,6 +540,7 @@ void exchange_service_init(struct loop *loop)
     loop->service = (struct conn_service){
         .context = loop,
         .head_bytes_max = settings->head_bytes_max,
+        .bodies = &loop->program->bodies,
         .body_bytes_max = settings->body_bytes_max,
         .head_timeout_ms = settings->head_timeout_ms,
         .body_timeout_ms = settings->body_timeout_ms,
@@ -542,4 +552,5 @@ void exchange_service_init(struct loop *loop)
         .on_abort = on_abort,
         .on_closed = on_closed,
     };
+    reply_retry_after(loop->service.retry_after, sizeof loop->service.retry_after, settings);
 }

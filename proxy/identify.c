@@ -116,7 +116,11 @@ static enum read_status brace_read(struct gather *gather, enum shape *ret_shape)
         return READ_NONE;
     if (!json_is_blank(body.at, body.byte_count, end)) {
         gather_reset(gather, PLACE_ELEMENT);
-        return values_read(gather, ret_shape);
+        enum read_status status = values_read(gather, ret_shape);
+        /* An action whose source alone were cut would take the next line for its source. */
+        bool is_bulk =
+            status == READ_OK && gather->ret->sites[0].record == NO_RECORD && begins_like_bulk(body);
+        return is_bulk ? READ_NONE : status;
     }
     if (gather->view.wants[rules->envelope].kind == JSON_IS_ARRAY) {
         enum read_status status = inside_read(gather, &gather->identifier->dapr_envelope.items[0], ret_shape);
@@ -161,6 +165,7 @@ static void records_drop(struct identified *ret)
     ret->strip_ranges = NULL;
     ret->topics = NULL;
     ret->record_count = ret->site_count = ret->strip_range_count = ret->strip_header_count = 0;
+    ret->is_contradictory = false;
     ret->rule = "";
 }
 

@@ -35,9 +35,10 @@ enum { NO_RECORD = SIZE_MAX };
 /* One element of the request, in its order: a JSON value, a line, an action with its source.  Its own ranges to strip
  * are strip_ranges[strip_first .. +strip_count). */
 struct record_site {
-    struct range whole;      /* the element's bytes, without separators; a bulk action with its source and line ends */
-    size_t record;           /* which of the records; NO_RECORD: it has no coordinates and always goes on */
-    bool is_repeat;          /* the same record stands earlier in this request: never sent again */
+    struct range
+        whole;      /* the element's bytes, without separators; a bulk action with its source and line ends */
+    size_t record;  /* which of the records; NO_RECORD: it has no coordinates and always goes on */
+    bool is_repeat; /* the same record stands earlier in this request: never sent again */
     size_t strip_first, strip_count;
 };
 
@@ -46,33 +47,37 @@ enum bulk_kind { BULK_INDEX, BULK_CREATE, BULK_UPDATE, BULK_DELETE };
 /* What an answer to one action of a bulk request must repeat.  Slices of the body; quotes left out, escapes kept. */
 struct bulk_action {
     enum bulk_kind kind;
-    struct slice index;      /* of the action line, else of the URL */
-    struct slice id;         /* empty: none */
-    struct slice version;    /* digits; empty: none */
+    struct slice index;       /* of the action line, else of the URL */
+    struct slice id;          /* empty: none */
+    struct slice version;     /* digits; empty: none */
     bool is_version_external; /* version_type is external or external_gte */
 };
 
 struct identified {
     enum shape shape;
-    const char *rule;            /* static: which rule found the coordinates, for explain and logs; "" when none */
-    bool is_too_many;            /* more elements than the setting, and records among them; then nothing else means
+    const char *rule;       /* static: which rule found the coordinates, for explain and logs; "" when none */
+    bool is_too_many;       /* more elements than the setting, and records among them; then nothing else means
                                     anything */
-    struct record *records;      /* owned array, each key at most once; topics point into TOPICS */
-    size_t record_count;         /* 0: unkeyed; then there are no sites either */
-    struct record_site *sites;   /* owned array; SINGLE and OPAQUE: one.  OPAQUE: it stands for all records */
+    struct record *records; /* owned array, each key at most once; topics point into TOPICS */
+    size_t record_count;    /* 0: unkeyed; then there are no sites either */
+    bool
+        is_contradictory; /* an element would be left out as a repeat of CONTRADICTED, but has another mark */
+    size_t contradicted;  /* which of the records */
+    struct record_site *sites; /* owned array; SINGLE and OPAQUE: one.  OPAQUE: it stands for all records */
     size_t site_count;
     struct bulk_action *actions; /* owned array parallel to sites; BULK only */
     struct slice body;           /* what all ranges count from: the request's body, or its decoded form */
     char *decoded;               /* owned: behind body when the request was compressed */
     enum coding coding;          /* of the request's body; OTHER also when it could not be opened */
-    bool is_uncuttable;          /* signed, opaque, or a bulk request with filter_path: goes on whole or not at all */
+    bool is_uncuttable; /* signed, opaque, or a bulk request with filter_path: goes on whole or not at all */
     bool is_signed;
-    struct range *strip_ranges;  /* owned: coordinate fields to cut from the body, ascending, with a comma each */
+    struct range
+        *strip_ranges; /* owned: coordinate fields to cut from the body, ascending, with a comma each */
     size_t strip_range_count;
     const char *strip_headers[STRIP_HEADERS_MAX]; /* borrowed, in lower case: field names to leave out when
                                                      SINKONCE_STRIP is on */
     size_t strip_header_count;
-    char *topics;                /* owned: bytes behind the keys' topics */
+    char *topics; /* owned: bytes behind the keys' topics */
 };
 
 /* What to look for, worked out once from the settings: wants of the JSON scan and default locators. */

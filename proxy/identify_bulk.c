@@ -228,12 +228,34 @@ static struct slice index_of_path(struct slice path)
     return slice_of(begin, (size_t)(last - begin));
 }
 
+/* Elasticsearch finds its handlers by the parts of a path between slashes, so that one at the end changes nothing. */
+static struct slice without_last_slashes(struct slice path)
+{
+    while (path.byte_count > 0 && path.at[path.byte_count - 1] == '/')
+        path.byte_count--;
+    return path;
+}
+
 bool is_bulk_path(const struct request *request)
 {
     static const char end[] = "/_bulk";
-    struct slice path = request->head.path;
+    struct slice path = without_last_slashes(request->head.path);
     return path.byte_count >= sizeof end - 1 &&
            memcmp(path.at + path.byte_count - (sizeof end - 1), end, sizeof end - 1) == 0;
+}
+
+bool begins_like_bulk(struct slice body)
+{
+    struct slice name, rest;
+    enum bulk_kind kind;
+    size_t end, begin = json_blank_end(body, 0);
+    const char *line_end = memchr(body.at + begin, '\n', body.byte_count - begin);
+    if (line_end == NULL)
+        return false;
+    struct slice line = slice_of(body.at + begin, (size_t)(line_end - body.at) - begin);
+    return member_open(line, &name, &rest) && kind_find(name, &kind) && rest.byte_count > 0 &&
+           rest.at[0] == '{' && json_scan(rest.at, rest.byte_count, NULL, 0, &end) == JSON_DONE &&
+           member_is_last(rest, end);
 }
 
 /* filter_path leaves parts out of the answer, so that it cannot be put together again. */
@@ -248,7 +270,7 @@ enum read_status bulk_read(struct gather *gather)
     const struct http1_head *head = &gather->request->head;
     struct bulk bulk = { .gather = gather, .body = gather->ret->body };
     if (is_bulk_path(gather->request))
-        bulk.url_index = index_of_path(head->path);
+        bulk.url_index = index_of_path(without_last_slashes(head->path));
     if (has_filter_path(head->query))
         gather->ret->is_uncuttable = true;
     for (struct range line; line_take(&bulk, &line);) {

@@ -203,6 +203,16 @@ static bool is_same_key(const struct record_key *a, const struct record_key *b)
     return a->topic.at == b->topic.at && a->partition == b->partition && a->offset == b->offset;
 }
 
+/* One record is the same bytes wherever it stands: others at its coordinates are no repeat of it. */
+static void repeat_compare(struct identified *ret, size_t record, record_mark mark)
+{
+    record_mark first = ret->records[record].mark;
+    if (ret->is_contradictory || first == mark || first == MARK_NONE || mark == MARK_NONE)
+        return;
+    ret->is_contradictory = true;
+    ret->contradicted = record;
+}
+
 /* Which of the records KEY is, whose topic is one of TOPICS; a new one is added with MARK. */
 static enum read_status record_keep(struct gather *gather, const struct record_key *key, record_mark mark,
                                     struct record_site *site)
@@ -216,8 +226,10 @@ static enum read_status record_keep(struct gather *gather, const struct record_k
          at = (at + 1) & (table->slot_count - 1)) {
         site->record = table->slots[at] - 1;
         site->is_repeat = is_same_key(&ret->records[site->record].key, key);
-        if (site->is_repeat)
+        if (site->is_repeat) {
+            repeat_compare(ret, site->record, mark);
             return READ_OK;
+        }
     }
     if (!grow(&ret->records, sizeof *ret->records, ret->record_count, 1, &gather->record_room))
         return READ_NO_MEMORY;

@@ -34,6 +34,7 @@ MUST_CHECK enum read_status separated_read(struct gather *gather);
 /* Actions and their sources, as for Elasticsearch's and OpenSearch's _bulk. */
 MUST_CHECK enum read_status bulk_read(struct gather *gather);
 bool is_bulk_path(const struct request *request);
+bool begins_like_bulk(struct slice body); /* its first line is an action */
 
 /* The whole request: one record, by what its head and its body say. */
 MUST_CHECK enum read_status single_read(struct gather *gather);

@@ -30,8 +30,9 @@ struct program {
     struct acks *acks;                   /* borrowed: open acknowledgements, shared by all loops */
     atomic_size_t in_flight;             /* requests that are not answered and settled yet */
     atomic_size_t connections;
-    atomic_int mode; /* enum mode; each request keeps the one that it found */
-    char via[64]; /* "1.1 sinkonce-0123abcd": pseudonym with the instance's id */
+    atomic_int mode;         /* enum mode; each request keeps the one that it found */
+    struct body_pool bodies; /* of connectors' requests */
+    char via[64];            /* "1.1 sinkonce-0123abcd": pseudonym with the instance's id */
 };
 
 struct loop_task {
@@ -51,7 +52,7 @@ struct loop {
     /* loop.c's */
     pthread_t thread;
     unsigned index;
-    uint64_t ticked_ns; /* when the tick came last; 0: never */
+    uint64_t ticked_ns;                     /* when the tick came last; 0: never */
     struct event *wake, *port_ready, *tick; /* owned */
     int wake_fd;                            /* owned */
     pthread_mutex_t lock;

@@ -94,6 +94,11 @@ static void body_clickhouse(struct reply_room *room, const struct finish_row *ro
     field_add(room, "X-ClickHouse-Exception-Code", "210");
 }
 
+void reply_retry_after(char *room, size_t room_bytes, const struct settings *settings)
+{
+    snprintf(room, room_bytes, "%llu", (unsigned long long)((settings->retry_after_ms + 999) / 1000));
+}
+
 void reply_own(struct reply_room *room, enum finish finish, enum dialect dialect,
                const struct settings *settings, const struct record *const named[], size_t named_count,
                size_t total_count)
@@ -108,12 +113,27 @@ void reply_own(struct reply_room *room, enum finish finish, enum dialect dialect
     else
         body_plain(room, row, named, named_count, total_count);
     if (row->status == 503) {
-        snprintf(room->retry_after, sizeof room->retry_after, "%llu",
-                 (unsigned long long)((settings->retry_after_ms + 999) / 1000));
+        reply_retry_after(room->retry_after, sizeof room->retry_after, settings);
         field_add(room, "Retry-After", room->retry_after);
     }
     if (row->outcome != NULL)
         field_add(room, "Sinkonce-Outcome", row->outcome);
+}
+
+void reply_unkeyed(struct reply_room *room, const struct broken *broken)
+{
+    const struct finish_row *row = &finish_rows[FINISH_UNKEYED_REFUSED];
+    char position[48] = "";
+    if (broken->has_position)
+        snprintf(position, sizeof position, ",\"position\":%zu", broken->position);
+    room_init(room, row->status);
+    size_t at = body_add(room, 0, "{\"error\":\"");
+    at = body_add(room, body_add(room, body_add(room, at, row->label), "\",\"detail\":\""), row->words);
+    at = body_add(room, body_add(room, at, "\",\"reason\":\""), broken->reason);
+    at = body_add(room, body_add(room, body_add(room, at, "\""), position), "}\n");
+    room->reply.body = slice_of(room->body, at);
+    field_add(room, "Content-Type", "application/json");
+    field_add(room, "Sinkonce-Outcome", row->outcome);
 }
 
 void reply_success(struct reply_room *room, enum finish finish, enum dialect dialect,

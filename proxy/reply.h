@@ -6,6 +6,7 @@
 #ifndef SINKONCE_REPLY_H
 #define SINKONCE_REPLY_H
 
+#include "broken.h"
 #include "conn.h"
 #include "settings.h"
 #include "store.h"
@@ -28,11 +29,18 @@ enum dialect {
 };
 enum dialect dialect_of(const struct request *request);
 
+/* The value of Retry-After. */
+void reply_retry_after(char *room, size_t room_bytes, const struct settings *settings);
+
 /* A failure of our own, or a refusal: the finish's status and words.  NAMED are at most REPLY_RECORDS_NAMED_MAX
  * records that caused it, TOTAL_COUNT how many there are. */
 void reply_own(struct reply_room *room, enum finish finish, enum dialect dialect,
                const struct settings *settings, const struct record *const named[], size_t named_count,
                size_t total_count);
+
+/* The refusal of a write without coordinates: 422 with the reason and, when the body is broken, the position of the
+ * first wrong byte. */
+void reply_unkeyed(struct reply_room *room, const struct broken *broken);
 
 /* A success for records that the target has: the stored answer when there is one, else the setting's status and an
  * empty body (a made-up body breaks Knative and shows up in Confluent's success topic).  IS_REPLAYED adds

@@ -421,6 +421,7 @@ static bool parts_start(struct server *server)
     server->program.store = server->store;
     server->program.resolver = server->resolver;
     server->program.acks = server->acks;
+    server->program.bodies.bytes_max = (size_t)server->settings->all_body_bytes_max;
     snprintf(server->program.via, sizeof server->program.via, "1.1 sinkonce-%.8s", store_id(server->store));
     atomic_store(&server->program.mode, (int)server->settings->mode);
     server->state.mode = server->settings->mode;

@@ -7,6 +7,7 @@
 #include "settings_mistakes.h"
 #include <errno.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct check {
@@ -83,6 +84,18 @@ static void check_statuses(struct check *check)
     }
 }
 
+/* The largest request fits alone, if it is compressed too: its body is here in both forms. */
+static void check_bodies(struct check *check)
+{
+    const struct settings *settings = check->settings;
+    if (check->origins->is_wrong[ROW_MAX_BODY] || check->origins->is_wrong[ROW_MAX_BODIES])
+        return;
+    if (settings->all_body_bytes_max / 2 < settings->body_bytes_max)
+        WRONG(check,
+              "SINKONCE_MAX_BODIES must be at least twice SINKONCE_MAX_BODY: a compressed body is kept "
+              "beside the opened one");
+}
+
 static bool has_topic_in_format(const struct id_format *format)
 {
     for (size_t i = 0; i < format->part_count; i++) {
@@ -125,8 +138,13 @@ static void check_shape(struct check *check)
 
 static void check_readable(struct check *check, const char *name, const char *path)
 {
-    if (is_set(path) && access(path, R_OK) != 0)
+    struct stat file;
+    if (!is_set(path))
+        return;
+    if (access(path, R_OK) != 0)
         WRONG(check, "%s names a file that cannot be read: %s (%s)", name, strerror(errno), path);
+    else if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
+        WRONG(check, "%s names a file that cannot be read: %s (%s)", name, strerror(EISDIR), path);
 }
 
 static void check_tls(struct check *check)
@@ -189,6 +207,7 @@ bool settings_check(const struct settings *settings, const struct settings_origi
     check_composite(&check);
     check_shape(&check);
     check_statuses(&check);
+    check_bodies(&check);
     check_tls(&check);
     check_probe(&check);
     return check.is_good;

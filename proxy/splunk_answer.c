@@ -29,6 +29,9 @@ enum splunk_proof splunk_read(struct slice body, int64_t *ret_ack_id)
     struct json_want wants[] = { { .tokens = code_tokens, .token_count = 1 },
                                  { .tokens = ack_id_tokens, .token_count = 1 } };
     uint64_t number;
+    size_t begin = json_blank_end(body, 0);
+    if (begin == body.byte_count || body.at[begin] != '{')
+        return SPLUNK_SILENT; /* a target that only behaves like the collector */
     if (!read_whole(body, wants, 2) || wants[0].kind != JSON_IS_NUMBER || wants[0].is_ambiguous ||
         !slice_equals_text(wants[0].text, "0") || wants[1].is_ambiguous)
         return SPLUNK_PROVES_NOTHING;

@@ -8,7 +8,8 @@
 #include "batch_answer.h"
 
 enum splunk_proof {
-    SPLUNK_PROVES_NOTHING,
+    SPLUNK_PROVES_NOTHING,  /* says that something is wrong, or cannot be read while an acknowledgement may be due */
+    SPLUNK_SILENT,          /* nothing about the batch: not the collector's words, so the status alone decides */
     SPLUNK_ACCEPTED,     /* "code" 0 and no acknowledgement to come */
     SPLUNK_ACKNOWLEDGES, /* "code" 0; the acknowledgement *RET_ACK_ID will tell */
 };

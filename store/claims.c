@@ -109,11 +109,29 @@ static void judge_contradiction(struct judgement *judgement, const struct stretc
     judgement->stored = stored;
 }
 
-/* A partition that was never met and does not begin at 0: did we lose our memory, or it its beginning? */
-static void judge_unknown_partition(const struct machine *machine, struct judgement *judgement,
-                                    const struct stretch *stretch)
+/* The lowest offset that CLAIM holds of the partition of its record INDEX. */
+static int64_t lowest_in(const struct claim *claim, size_t index)
 {
-    bool is_held = machine->settings.is_first_sight_held && first_of(stretch) > 0;
+    const struct record_key *key = &claim->records[index].key;
+    int64_t lowest = key->offset;
+    for (size_t i = 0; i < claim->record_count && lowest > 0; i++) {
+        const struct record_key *other = &claim->records[i].key;
+        if (other->offset < lowest && other->partition == key->partition &&
+            slice_equals(other->topic, key->topic))
+            lowest = other->offset;
+    }
+    return lowest;
+}
+
+/* A partition that was never met and does not begin at 0: did we lose our memory, or it its beginning?  Its records may
+ * stand apart in the claim, the first of them behind others. */
+static void judge_unknown_partition(const struct machine *machine, struct judgement *judgement,
+                                    const struct claim *claim, const struct stretch *stretch)
+{
+    size_t index = (size_t)(stretch->records - claim->records);
+    bool is_held =
+        machine->settings.is_first_sight_held && first_of(stretch) > 0 &&
+        (judgement->is_first_sight || lowest_in(claim, index) > 0); /* one reason is enough to hold all */
     fill(stretch->verdicts, stretch->count, is_held ? VERDICT_CONFLICT : VERDICT_NEW);
     if (!is_held) {
         judgement->fresh_count += stretch->count;
@@ -270,7 +288,7 @@ static struct judgement judge(struct machine *machine, struct claim *claim)
     for (size_t index = 0; index < claim->record_count;) {
         struct stretch stretch = stretch_at(machine, claim, index);
         if (stretch.partition == NULL) {
-            judge_unknown_partition(machine, &judgement, &stretch);
+            judge_unknown_partition(machine, &judgement, claim, &stretch);
         } else if (stretch.partition->conflict != NULL) {
             fill(stretch.verdicts, stretch.count, VERDICT_CONFLICT);
             judgement.is_conflict = true;
@@ -303,20 +321,6 @@ static void note_conflict(struct machine *machine, const struct judgement *judge
                                  .is_tail = !judgement->is_first_sight &&
                                             is_tail(machine, partition, offender->key.offset) };
     audit_conflict(machine, partition, &what);
-}
-
-/* The lowest offset that CLAIM holds of the partition of its record INDEX. */
-static int64_t lowest_in(const struct claim *claim, size_t index)
-{
-    const struct record_key *key = &claim->records[index].key;
-    int64_t lowest = key->offset;
-    for (size_t i = index + 1; i < claim->record_count && lowest > 0; i++) {
-        const struct record_key *other = &claim->records[i].key;
-        if (other->offset < lowest && other->partition == key->partition &&
-            slice_equals(other->topic, key->topic))
-            lowest = other->offset;
-    }
-    return lowest;
 }
 
 static struct partition *meet_partition(struct machine *machine, const struct claim *claim, size_t index)
@@ -476,47 +480,139 @@ static enum store_status may_write(const struct machine *machine, const struct j
     return is_busy ? STORE_BUSY : STORE_OK;
 }
 
-/* Answers CLAIM and returns NULL; or returns what hinders it, unless this is the LAST time that it is judged. */
-static struct open_range *try_claim(struct machine *machine, struct claim *claim, bool is_last)
+/* ---- order ------------------------------------------------------------------------------------------------------ */
+
+static bool is_same_partition(const struct record_key *a, const struct record_key *b)
+{
+    return a->partition == b->partition && slice_equals(a->topic, b->topic);
+}
+
+/* Where WAITER's claim begins in each of its partitions. */
+static void note_lanes(struct waiter *waiter)
+{
+    const struct claim *claim = waiter->claim;
+    for (size_t index = 0; index < claim->record_count && !waiter->is_wide;) {
+        const struct record_key *key = &claim->records[index].key;
+        size_t lane = 0;
+        while (lane < waiter->lane_count && !is_same_partition(waiter->lanes[lane].key, key))
+            lane++;
+        if (lane == WAITER_LANES_MAX)
+            waiter->is_wide = true;
+        else if (lane == waiter->lane_count)
+            waiter->lanes[waiter->lane_count++] = (struct waiter_lane){ key, key->offset };
+        else
+            waiter->lanes[lane].lowest = lesser(waiter->lanes[lane].lowest, key->offset);
+        index += records_stretch(claim->records, claim->record_count, index);
+    }
+}
+
+static bool comes_first(const struct waiter *waiter, const struct record_key *key)
+{
+    if (waiter->is_wide)
+        return true;
+    for (size_t lane = 0; lane < waiter->lane_count; lane++) {
+        if (is_same_partition(waiter->lanes[lane].key, key))
+            return waiter->lanes[lane].lowest <= key->offset;
+    }
+    return false;
+}
+
+/* The last record of a stretch that would be sent; NULL: none. */
+static const struct record_key *last_new_of(const struct claim *claim, size_t index, size_t count)
+{
+    for (size_t i = index + count; i > index; i--) {
+        if (claim->ret_verdicts[i - 1] == VERDICT_NEW)
+            return &claim->records[i - 1].key;
+    }
+    return NULL;
+}
+
+/* Does a claim that came before CLAIM, and waits, hold earlier records of a partition in which CLAIM would send some?
+ * What waits must not be overtaken: the order of a partition would change.  SELF: CLAIM's own place among the waiters,
+ * NULL: behind them all. */
+static bool is_behind(const struct machine *machine, const struct claim *claim, const struct waiter *self)
+{
+    if (machine->first_waiter == self)
+        return false;
+    for (size_t index = 0, count; index < claim->record_count; index += count) {
+        count = records_stretch(claim->records, claim->record_count, index);
+        const struct record_key *key = last_new_of(claim, index, count);
+        for (const struct waiter *waiter = machine->first_waiter; waiter != self && key != NULL;
+             waiter = waiter->next) {
+            if (comes_first(waiter, key))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Its time is over behind a waiter: told like a flight, for that is what holds the other one up. */
+static void tell_as_flight(struct claim *claim)
+{
+    for (size_t i = 0; i < claim->record_count; i++) {
+        if (claim->ret_verdicts[i] == VERDICT_NEW)
+            claim->ret_verdicts[i] = VERDICT_IN_FLIGHT;
+    }
+}
+
+/* ---- one claim again and again ---------------------------------------------------------------------------------- */
+
+enum trial { TRIAL_ANSWERED, TRIAL_HINDERED, TRIAL_BEHIND };
+
+/* Answers CLAIM; or says what hinders it, unless this is the LAST time that it is judged. */
+static enum trial try_claim(struct machine *machine, struct claim *claim, const struct waiter *self,
+                            bool is_last, struct open_range **ret_hindrance)
 {
     begin_results(claim);
     struct judgement judgement = judge(machine, claim);
     enum store_status status = STORE_OK;
-    if (judgement.hindrance != NULL && !judgement.is_conflict && !is_last)
-        return judgement.hindrance;
+    size_t change_count = claims_count(&judgement) + judgement.assumed_count;
+    bool is_held = judgement.hindrance != NULL && !judgement.is_conflict;
+    bool is_late = !is_held && !judgement.is_conflict && change_count > 0 && is_behind(machine, claim, self);
+    *ret_hindrance = judgement.hindrance;
+    if ((is_held || is_late) && !is_last)
+        return is_held ? TRIAL_HINDERED : TRIAL_BEHIND;
     machine->figures.below_window_count += judgement.folded_count;
     if (judgement.is_conflict) {
         note_conflict(machine, &judgement);
-    } else if (judgement.hindrance == NULL) {
-        size_t change_count = claims_count(&judgement) + judgement.assumed_count;
+    } else if (is_late) {
+        tell_as_flight(claim);
+    } else if (!is_held) {
         if (change_count > 0 && (status = may_write(machine, &judgement)) == STORE_OK)
             act(machine, claim, &judgement);
         else if (claim->record_count == 1 && judgement.reply_from != NULL)
             replies_give(machine, judgement.reply_from, claim->records[0].key.offset, claim);
     }
     machine->answers.claim(machine->answers.shell, claim, status);
-    return NULL;
+    return TRIAL_ANSWERED;
 }
 
 void machine_claim(struct machine *machine, struct claim *claim)
 {
-    struct open_range *range = try_claim(machine, claim, claim->wait_ms == 0);
-    if (range != NULL && !waiters_add(machine, claim, range))
-        try_claim(machine, claim, true); /* no memory to wait in: answered as it stands */
+    struct open_range *range = NULL;
+    enum trial trial = try_claim(machine, claim, NULL, claim->wait_ms == 0, &range);
+    if (trial == TRIAL_ANSWERED)
+        return;
+    struct waiter *waiter = waiters_add(machine, claim, trial == TRIAL_HINDERED ? range : NULL);
+    if (waiter != NULL)
+        note_lanes(waiter);
+    else
+        (void)try_claim(machine, claim, NULL, true, &range); /* no memory to wait in: answered as it stands */
 }
 
 void machine_wake(struct machine *machine)
 {
     for (struct waiter *next, *waiter = machine->first_waiter; waiter != NULL; waiter = next) {
-        next = waiter->next;
+        struct open_range *range = NULL;
         bool is_over = waiter->deadline_ms <= machine->now.mono_ms;
-        if (waiter->range != NULL && !is_over)
+        next = waiter->next;
+        if ((waiter->range != NULL || waiter->is_behind) && !is_over)
             continue;
-        struct open_range *range = try_claim(machine, waiter->claim, is_over);
-        if (range != NULL)
-            waiters_wait_on(machine, waiter, range);
-        else
+        enum trial trial = try_claim(machine, waiter->claim, waiter, is_over, &range);
+        if (trial == TRIAL_ANSWERED)
             waiters_remove(machine, waiter);
+        else
+            waiters_wait_on(machine, waiter, trial == TRIAL_HINDERED ? range : NULL);
     }
 }
 

@@ -78,6 +78,16 @@ static enum store_open_status check_fs(const struct env *env, bool is_network_fs
     return STORE_OPENED;
 }
 
+static enum store_open_status locked(const struct env *env, struct why why)
+{
+    snprintf(why.words, why.byte_count_max,
+             "the ledger in %s is in use by another process; one ledger serves one sinkonce: stop the other, "
+             "or give "
+             "this one a folder of its own",
+             env->folder);
+    return STORE_LOCKED;
+}
+
 static enum store_open_status lock_folder(struct env *env, struct why why)
 {
     char path[PATH_MAX];
@@ -94,12 +104,7 @@ static enum store_open_status lock_folder(struct env *env, struct why why)
     env->lock_fd = -1;
     if (error != EWOULDBLOCK)
         return unreadable(why, "cannot lock %s: %s", path, strerror(error));
-    snprintf(why.words, why.byte_count_max,
-             "the ledger in %s is in use by another process; one ledger serves one sinkonce: stop the other, "
-             "or give "
-             "this one a folder of its own",
-             env->folder);
-    return STORE_LOCKED;
+    return locked(env, why);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
@@ -153,11 +158,14 @@ static int pad_file(MDB_env *mdb)
     return file.st_size >= needed || ftruncate(fd, needed) == 0 ? 0 : errno;
 }
 
-static int note_file(struct env *env)
+/* The file is ours and no other's, even when another folder leads to it by a link. */
+static int take_file(struct env *env)
 {
     struct stat file;
     int fd, error = mdb_env_get_fd(env->mdb, &fd);
     if (error == 0 && fstat(fd, &file) != 0)
+        error = errno;
+    if (error == 0 && flock(fd, LOCK_EX | LOCK_NB) != 0)
         error = errno;
     if (error == 0) {
         env->device = file.st_dev;
@@ -180,7 +188,7 @@ static int open_file(struct env *env, const char *path)
     if (error == 0)
         error = pad_file(env->mdb);
     if (error == 0)
-        error = note_file(env);
+        error = take_file(env);
     if (error == 0)
         error = mdb_reader_check(env->mdb, &dead_count);
     if (error == 0)
@@ -329,6 +337,8 @@ static enum store_open_status open_existing(struct env *env, struct why why)
     if (!path_in(env, "ledger.mdb", path))
         return unreadable(why, "the name of the data folder is too long");
     int error = open_file(env, path);
+    if (error == EWOULDBLOCK)
+        return locked(env, why);
     if (error == MDB_VERSION_MISMATCH)
         return unreadable(
             why,

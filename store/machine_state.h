@@ -67,10 +67,22 @@ struct ended_doubt {
     int64_t first;
 };
 
+/* Where a waiter's claim begins in one of its partitions. */
+struct waiter_lane {
+    const struct record_key *key; /* borrowed from the claim: the first of that partition in it */
+    int64_t lowest;
+};
+
+enum { WAITER_LANES_MAX = 16 };
+
 struct waiter {
     struct claim *claim; /* lent to us until it is answered */
     uint64_t deadline_ms;
-    struct open_range *range; /* borrowed: what it waits for; NULL: to be judged again */
+    struct open_range *range; /* borrowed: what it waits for; NULL and not behind: to be judged again */
+    bool is_behind;           /* free, but an earlier waiter comes first in one of its partitions */
+    bool is_wide;             /* more partitions than lanes: it comes first in all */
+    size_t lane_count;
+    struct waiter_lane lanes[WAITER_LANES_MAX];
     struct waiter *previous, *next;
 };
 

@@ -9,14 +9,15 @@
 #include <assert.h>
 #include <stdlib.h>
 
-bool waiters_add(struct machine *machine, struct claim *claim, struct open_range *range)
+struct waiter *waiters_add(struct machine *machine, struct claim *claim, struct open_range *range)
 {
     struct waiter *waiter = malloc(sizeof *waiter);
     if (waiter == NULL)
-        return false;
+        return NULL;
     *waiter = (struct waiter){ .claim = claim,
                                .deadline_ms = machine->now.mono_ms + claim->wait_ms,
                                .range = range,
+                               .is_behind = range == NULL,
                                .previous = machine->last_waiter };
     if (machine->last_waiter != NULL)
         machine->last_waiter->next = waiter;
@@ -24,9 +25,10 @@ bool waiters_add(struct machine *machine, struct claim *claim, struct open_range
         machine->first_waiter = waiter;
     machine->last_waiter = waiter;
     machine->waiter_count++;
-    range->waiter_count++;
+    if (range != NULL)
+        range->waiter_count++;
     claim->waiter = waiter;
-    return true;
+    return waiter;
 }
 
 void waiters_wake(struct machine *machine, struct open_range *range)
@@ -46,7 +48,7 @@ static void leave_range(struct machine *machine, struct waiter *waiter)
 {
     if (waiter->range != NULL)
         waiter->range->waiter_count--;
-    else
+    else if (!waiter->is_behind)
         machine->woken_count--;
 }
 
@@ -54,7 +56,20 @@ void waiters_wait_on(struct machine *machine, struct waiter *waiter, struct open
 {
     leave_range(machine, waiter);
     waiter->range = range;
-    range->waiter_count++;
+    waiter->is_behind = range == NULL;
+    if (range != NULL)
+        range->waiter_count++;
+}
+
+/* One has gone: whoever was behind it may be free. */
+static void wake_behind(struct machine *machine, struct waiter *first)
+{
+    for (struct waiter *waiter = first; waiter != NULL; waiter = waiter->next) {
+        if (!waiter->is_behind)
+            continue;
+        waiter->is_behind = false;
+        machine->woken_count++;
+    }
 }
 
 void waiters_remove(struct machine *machine, struct waiter *waiter)
@@ -69,6 +84,7 @@ void waiters_remove(struct machine *machine, struct waiter *waiter)
     else
         machine->last_waiter = waiter->previous;
     machine->waiter_count--;
+    wake_behind(machine, waiter->next);
     waiter->claim->waiter = NULL;
     free(waiter);
 }

@@ -42,7 +42,8 @@ check_includes() {
     only_in 'libevent outside the loops' '#include <event2/' \
         'proxy/(conn|listener|loop|serve|upstream[a-z_]*|admin_health|cli_version)\.[ch]'
     only_in 'jansson on the path of records' '#include <jansson\.h>' 'proxy/(admin[a-z_]*\.[ch]|explain\.[ch]|serve\.c|cli_[a-z_]*\.[ch])'
-    only_in 'xxhash outside the identification' '#include <xxhash\.h>' 'proxy/identify[a-z_]*\.[ch]'
+    only_in 'xxhash outside the identification' '#include <xxhash\.h>' 'proxy/(identify[a-z_]*|acks)\.[ch]'
+    only_in 'compression outside the codings' '#include <(zlib|zstd)\.h>' 'proxy/coding\.c'
 }
 
 # A quoted include names a file of the same folder or of include/; headers of include/ name only each other.
@@ -89,7 +90,10 @@ with_memory="$plain malloc calloc realloc free snprintf strdup strndup qsort vsn
 codec='proxy/http1.c proxy/http1_chunk.c proxy/http1_fields.c proxy/json_scan.c proxy/outcome.c proxy/finish.c
        proxy/identify_cut.c proxy/identify_find.c proxy/identify_header.c proxy/identify_json.c
        store/applied.c store/chunk.c store/format.c store/marks.c store/names.c'
-core='proxy/identify.c proxy/identify_rules.c proxy/locator.c proxy/plan.c proxy/pass.c proxy/reply.c
+packers="$with_memory inflate[A-Za-z0-9_]* deflate[A-Za-z0-9_]* ZSTD_[A-Za-z0-9_]+"
+coding='proxy/coding.c'
+core='proxy/identify.c proxy/identify_array.c proxy/identify_bulk.c proxy/identify_gather.c proxy/identify_lines.c
+      proxy/identify_mark.c proxy/identify_opaque.c proxy/identify_rules.c proxy/locator.c proxy/plan.c proxy/pass.c proxy/reply.c
       store/audit.c store/claims.c store/dump.c store/forget.c store/line.c store/machine.c store/opens.c store/pairs.c
       store/partitions.c store/questions.c store/questions_records.c store/replays.c store/replies.c store/restore.c
       store/settle.c store/verify.c store/waiters.c'
@@ -112,7 +116,7 @@ check_symbols() {
 # ROWS are the interface through which the pure machine asks for what is on disk.
 compile_core() {
     local file
-    for file in $codec $core store/rows_lmdb.c; do
+    for file in $codec $core $coding store/rows_lmdb.c; do
         [ -e "$root/$file" ] || continue
         "$CC" -std=c11 -D_GNU_SOURCE -O1 -I"$root/include" -I"$root/proxy" -I"$root/store" -c "$root/$file" \
             -o "$work/$(tr / _ <<<"$file").o" || breach "$file does not compile"
@@ -134,6 +138,7 @@ check() {
         compile_core
         check_symbols 'the codec is not pure' "$plain" "$codec"
         check_symbols 'the core is not pure' "$with_memory" "$core"
+        check_symbols 'the codings are not pure' "$packers" "$coding"
     fi
 }
 
@@ -155,6 +160,7 @@ control() {
     plant proxy/exchange.c '#include <curl/curl.h>'
     plant proxy/exchange.c '#include <event2/bufferevent.h>'
     plant store/machine.c '#include <event2/event.h>'
+    plant proxy/plan.c '#include <zlib.h>'
     plant proxy/identify.c '#include <jansson.h>'
     plant proxy/exchange.c '#include "machine.h"'
     plant store/store.c '#include "http1.h"'

@@ -13,7 +13,7 @@ case "${1:-}" in
 --) shift ;;
 esac
 jobs=$(nproc)
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 runs=0
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -23,7 +23,7 @@ build() {
     say "building $type"
     cmake -S . -B "build/$type" -G Ninja -DCMAKE_BUILD_TYPE="$type" "$@" >"build/$type.configure.log" 2>&1 ||
         { cat "build/$type.configure.log"; return 1; }
-    ninja -C "build/$type" -j"$jobs" >"build/$type.build.log" 2>&1 || { tail -n 60 "build/$type.build.log"; return 1; }
+    ninja -C "build/$type" -j"$jobs" >"build/$type.build.log" 2>&1 || { grep -E -A3 'error:|FAILED' "build/$type.build.log" | head -n 40; return 1; }
 }
 
 # count LOG: adds ctest's own figures to the totals
@@ -38,10 +38,11 @@ count() {
 
 # suite TYPE [ctest arguments]
 suite() {
-    local type=$1; shift
+    local type=$1 log; shift
+    log="build/$type.$((++runs)).test.log"
     say "testing $type"
-    ctest --test-dir "build/$type" --output-on-failure -j "$jobs" "$@" 2>&1 | tee "build/$type.test.log" || true
-    count "build/$type.test.log"
+    ctest --test-dir "build/$type" --output-on-failure -j "$jobs" "$@" 2>&1 | tee "$log" || true
+    count "$log"
 }
 
 conf/packages.sh test

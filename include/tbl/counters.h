@@ -68,6 +68,7 @@ COUNTER(PROBES_NO_VALUE, "probes_total", "result=\"no_value\"", "")
 GAUGE(PROBES_FAILING, "probes_failing", 1, "1 while the last three probes got no clear answer.")
 GAUGE(REQUESTS_IN_FLIGHT, "http_requests_in_flight", 1, "Requests that are not answered yet.")
 GAUGE(CONNECTIONS, "http_connections", 1, "Open connections of connectors.")
+GAUGE(BODY_BYTES, "http_body_bytes", 1, "Memory for the bodies of requests that are here, whole or not.")
 GAUGE(TARGET_IN_FLIGHT, "target_requests_in_flight", 1, "Requests that the target has not answered yet.")
 GAUGE(TARGET_LAST_SUCCESS_MS, "target_last_success_timestamp_seconds", 1000, "Unix time of the last 2xx of the target; 0: none since the start.")
 

@@ -10,11 +10,13 @@ conf/packages.sh bench
 mkdir -p build
 cmake -S . -B build/Release -G Ninja -DCMAKE_BUILD_TYPE=Release >build/Release.configure.log 2>&1 ||
     { cat build/Release.configure.log; exit 1; }
-ninja -C build/Release sinkonce target ledger_fill >build/Release.build.log 2>&1 ||
+ninja -C build/Release sinkonce target ledger_fill scan_bench >build/Release.build.log 2>&1 ||
     { tail -n 40 build/Release.build.log; exit 1; }
 
 export SINKONCE_BIN=$PWD/build/Release/proxy/sinkonce
 export TARGET_BIN=$PWD/build/Release/tests/support/target
 export LEDGER_FILL_BIN=$PWD/build/Release/tests/bench/ledger_fill
 python3 -B tests/bench/bench.py "$@"
-exec python3 -B tests/bench/batch.py "$@"
+python3 -B tests/bench/batch.py "$@"
+echo
+exec build/Release/tests/bench/scan_bench

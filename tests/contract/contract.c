@@ -235,18 +235,49 @@ static void test_a_delivery_that_waited_long_enough_is_told_so(void **state)
 static void test_a_waiting_delivery_holds_nothing(void **state)
 {
     static struct order c;
+    static const struct record mixed[] = { { { { "orders", 6 }, 3, 1 }, MARK_NONE },
+                                           { { { "orders", 6 }, 4, 7 }, MARK_NONE } };
     (void)state;
     begin(NULL);
     claim_new(&a, 1, 1);
-    order_init(&b, "orders", 3, 1, 2); /* 1 is in flight, 2 is free */
+    order_init(&b, "orders", 3, 1, 2);
+    b.claim.records = mixed; /* 1 of partition 3 is in flight, 7 of partition 4 is free */
     b.claim.wait_ms = 60000;
     desk_post(&desk, &b);
-    claim_new(&c, 2, 1);
+    order_init(&c, "orders", 4, 6, 1);
+    assert_int_equal(desk_claim(&desk, &c), STORE_OK);
+    assert_int_equal(c.verdicts[0], VERDICT_NEW);
     assert_int_equal(desk_settle(&desk, &c, OUTCOME_APPLIED), STORE_OK);
-    assert_int_equal(desk_settle(&desk, &a, OUTCOME_NOT_SENT), STORE_OK);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
     desk_pump(&desk, &b.is_answered);
-    assert_int_equal(b.verdicts[0], VERDICT_NEW);
-    assert_int_equal(b.verdicts[1], VERDICT_APPLIED);
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+    assert_int_equal(b.verdicts[1], VERDICT_NEW);
+}
+
+/* What came later must not reach the target first. */
+static void test_a_waiting_delivery_is_not_overtaken_in_its_partition(void **state)
+{
+    static struct order c, d;
+    (void)state;
+    begin(NULL);
+    claim_new(&a, 3, 1);
+    order_init(&b, "orders", 3, 3, 2); /* waits for 3, and has 4 to send */
+    b.claim.wait_ms = 60000;
+    desk_post(&desk, &b);
+    order_init(&c, "orders", 3, 5, 1); /* free, but behind 4 */
+    c.claim.wait_ms = 60000;
+    desk_post(&desk, &c);
+    order_init(&d, "orders", 3, 6, 1); /* has no time: told to come again */
+    assert_int_equal(desk_claim(&desk, &d), STORE_OK);
+    assert_int_equal(d.verdicts[0], VERDICT_IN_FLIGHT);
+    assert_int_equal(d.claim.ret_new_count, 0);
+    assert_false(c.is_answered);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    desk_pump(&desk, &b.is_answered);
+    desk_pump(&desk, &c.is_answered);
+    assert_int_equal(b.verdicts[1], VERDICT_NEW);
+    assert_int_equal(c.verdicts[0], VERDICT_NEW);
+    assert_true(b.claim.ret_claim_id < c.claim.ret_claim_id);
 }
 
 static void test_of_several_that_wait_the_first_gets_the_record(void **state)
@@ -1199,6 +1230,7 @@ int main(void)
         TEST(test_a_delivery_that_waited_for_a_refused_one_may_send),
         TEST(test_a_delivery_that_waited_long_enough_is_told_so),
         TEST(test_a_waiting_delivery_holds_nothing),
+        TEST(test_a_waiting_delivery_is_not_overtaken_in_its_partition),
         TEST(test_of_several_that_wait_the_first_gets_the_record),
         TEST(test_a_batch_with_one_record_in_flight_claims_nothing),
         TEST(test_of_an_overlapping_batch_only_the_new_part_is_claimed),

@@ -100,7 +100,7 @@ static void test_an_id_of_any_other_channel_is_another_batch(void **state)
     (void)state;
     open_well(acks, channel, 7, 70, 1);
     for (int i = 0; i < 1000; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "other-%d", i);
         expect_claims(
             acks_take_done(acks, slice_of_text(name), (const int64_t[]){ 7 }, (const bool[]){ true }, 1),

@@ -83,7 +83,9 @@ static const struct row rows[] = {
     { BATCH_SPLUNK, 200, SUCCESS, APPLIED, APPLIED, -1 },
     { BATCH_SPLUNK, 200, "{\"text\":\"Success\",\"code\":0,\"ackId\":7}", UNKNOWN, UNKNOWN, 7 },
     { BATCH_SPLUNK, 200, "{\"text\":\"Incorrect index\",\"code\":7}", UNKNOWN, UNKNOWN, -1 },
-    { BATCH_SPLUNK, 200, "", UNKNOWN, UNKNOWN, -1 },
+    { BATCH_SPLUNK, 200, "", APPLIED, APPLIED, -1 }, /* not the collector's words: the status decides */
+    { BATCH_SPLUNK, 200, "ok", APPLIED, APPLIED, -1 },
+    { BATCH_SPLUNK, 200, "{\"text\":\"Succ", UNKNOWN, UNKNOWN, -1 },
     { BATCH_SPLUNK, 503, "{\"text\":\"Server is busy\",\"code\":9}", NOT_APPLIED, NOT_APPLIED, -1 },
     { BATCH_SPLUNK, 403, "{\"text\":\"Success\",\"code\":0,\"ackId\":7}", NOT_APPLIED, NOT_APPLIED, -1 },
 };

@@ -29,6 +29,11 @@ static const struct {
     { { "SINKONCE_ID=header:ce-id", "SINKONCE_ID_FORMAT=p:{partition}/o:{offset}", "SINKONCE_TOPIC=const:t" },
       NULL },
     { { "SINKONCE_ID=path,header:a", "SINKONCE_ID_FORMAT=/{topic}/{partition}/{offset}" }, "SINKONCE_ID " },
+    { { "SINKONCE_MAX_BODY=128MiB" }, NULL },
+    { { "SINKONCE_MAX_BODY=129MiB" }, "SINKONCE_MAX_BODIES must be at least twice SINKONCE_MAX_BODY" },
+    { { "SINKONCE_MAX_BODY=1GiB", "SINKONCE_MAX_BODIES=2GiB" }, NULL },
+    { { "SINKONCE_MAX_BODIES=31MiB" }, "SINKONCE_MAX_BODIES must be at least twice SINKONCE_MAX_BODY" },
+    { { "SINKONCE_MAX_BODY=1GiB", "SINKONCE_MAX_BODIES=1" }, "SINKONCE_MAX_BODIES needs a unit" },
     { { "SINKONCE_SHAPE=envelope" }, "SINKONCE_SHAPE=envelope needs SINKONCE_ENVELOPE too" },
     { { "SINKONCE_SHAPE=envelope", "SINKONCE_ENVELOPE=/rows" }, NULL },
     { { "SINKONCE_SHAPE=bulk", "SINKONCE_ENVELOPE=/rows" }, "SINKONCE_ENVELOPE needs SINKONCE_SHAPE" },
@@ -68,6 +73,8 @@ static const struct {
     { { "SINKONCE_PROBE_APPLIED=json:/a", "SINKONCE_PROBE_ABSENT=no-json:/a" }, NULL },
     { { "SINKONCE_PROBE_APPLIED=json:/a", "SINKONCE_PROBE_METHOD=HEAD" },
       "SINKONCE_PROBE_METHOD=HEAD gets no body" },
+    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CA_FILE=/etc" },
+      "SINKONCE_TARGET_CA_FILE names a file that cannot be read: Is a directory (/etc)" },
     { { "SINKONCE_WAIT=10m", "SINKONCE_TARGET_TIMEOUT=1s" }, NULL },
 };
 

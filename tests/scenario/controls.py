@@ -18,6 +18,9 @@ CONTROLS = [
     ("N-05", "INTENT_COMMIT", "scenario_the_disk_is_waited_for", "test_P4_F_03"),
     ("N-06", "HEAD_COMPLETE", "scenario_target_answers_decide", "test_A3_C_10"),
     ("N-08", "DUPLICATE_LENGTH", "scenario_malformed_requests_are_refused", "what_is_refused"),
+    ("N-01", "DEDUP", "scenario_batch_overlaps", "test_Z_05_half_known_batches_of_every_pattern_as_json_array"),
+    ("N-01", "DEDUP", "scenario_batch_storm", "seed_1"),
+    ("N-12", "RECOVERY", "scenario_batch_storm", "seed_1"),
     ("N-12", "RECOVERY", "scenario_a_doubt_is_held_until_it_is_resolved", "test_C3_F_04"),
 ]
 

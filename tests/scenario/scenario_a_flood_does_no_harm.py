@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whatever a peer can grow has a limit: bytes, fields, connections, requests, descriptors and time."""
 
+import gzip
 import resource
 import socket
 import time
@@ -133,6 +134,81 @@ class Test(harness.Scenario):
         self.target.drop()
         self.assertEqual([call.result().status for call in running], [503] * 4)
         self.alive()
+
+    def upload(self, size, sent, fields=b""):
+        """A connection whose body of SIZE bytes, or of chunks, has come as far as SENT bytes."""
+        wire = Wire(self.proxy.port)
+        self.addCleanup(wire.socket.close)
+        framing = b"Content-Length: %d" % size if size is not None else b"Transfer-Encoding: chunked"
+        self.assertTrue(wire.send(b"POST /in HTTP/1.1\r\nHost: x\r\n%s\r\n%s\r\n" % (framing, fields)))
+        self.assertTrue(wire.send(b"x" * sent if size is not None else b"%x\r\n%s\r\n" % (sent, b"x" * sent)))
+        return wire
+
+    def body_room(self, byte_count):
+        self.assert_metric("http_body_bytes", byte_count)
+
+    def answer_to(self, data):
+        with Wire(self.proxy.port) as wire:
+            wire.send(data)
+            return wire.final()
+
+    def test_H_41_bodies_that_are_too_large_together_get_503_before_they_are_read(self):
+        self.serve(MAX_BODY="512KiB", MAX_BODIES="1MiB", RETRY_AFTER="3s")
+        size = 512 << 10
+        for second in (size, None):  # a length, then chunks
+            wires = [self.upload(size, size - 1), self.upload(second, size - 1)]
+            self.body_room(2 * size)
+            reply = self.answer_to(post_bytes(record("orders", 0, 7)))
+            self.assertEqual(reply.status, 503)
+            self.assertEqual((reply.one("retry-after"), reply.one("sinkonce-outcome"), reply.one("connection")),
+                             ("3", "busy", "close"))
+            self.assertIn(b"SINKONCE_MAX_BODIES", reply.body)
+            self.assertEqual(self.state(7), "absent" if second else "applied")
+            for wire, end in zip(wires, (b"x", b"x" if second else b"0\r\n\r\n")):
+                wire.send(end)
+                self.assertEqual(wire.final().status, 200)
+                wire.socket.close()
+            self.assertEqual(self.answer_to(post_bytes(record("orders", 0, 7))).status, 200)
+            self.body_room(0)
+        for _ in range(5):  # what those that left had taken is free again
+            wires = [self.upload(size, size - 1), self.upload(size, size - 1)]
+            self.body_room(2 * size)
+            for wire in wires:
+                wire.socket.close()
+            self.body_room(0)
+        self.alive()
+
+    def test_Z_05_an_opened_body_counts_beside_the_compressed_one(self):
+        self.serve(MAX_BODY="512KiB", MAX_BODIES="1MiB")
+        body = gzip.compress(record("orders", 0, 1, pad="p" * ((512 << 10) - 120)))
+        data = post_bytes(body, "Content-Encoding: gzip\r\n")
+        other = self.upload(512 << 10, (512 << 10) - 1)
+        self.body_room(512 << 10)
+        reply = self.answer_to(data)
+        self.assertEqual((reply.status, reply.one("sinkonce-outcome")), (503, "busy"))
+        self.assertEqual((self.state(1), self.target.stats()["requests"]), ("absent", 0))
+        self.body_room(512 << 10)
+        other.socket.close()
+        self.body_room(0)
+        self.assertEqual((self.answer_to(data).status, self.state(1)), (200, "applied"))
+        self.body_room(0)
+
+    def test_H_41_two_hundred_large_bodies_that_do_not_end_take_no_more_than_the_limit(self):
+        self.serve(MAX_BODY="8MiB", MAX_BODIES="16MiB")
+        wires = []
+        for _ in range(200):
+            wire = Wire(self.proxy.port)
+            self.addCleanup(wire.socket.close)
+            wires.append(wire)
+            wire.socket.settimeout(1)
+            try:
+                wire.socket.sendall(b"POST /in HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n" + b"x" * 4900000)
+            except OSError:
+                pass  # refused
+        self.assert_small()
+        for wire in wires:
+            wire.socket.close()
+        wait_for(self.works, "room again", PATIENCE, [self.proxy.log])
 
     def test_connections_to_the_target_are_bounded_and_the_queue_has_an_end(self):
         self.serve(TARGET_CONNECTIONS="2", WORKERS="1", CONNECT_TIMEOUT="500ms", CONNECT_RETRIES="0")

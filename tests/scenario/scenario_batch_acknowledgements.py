@@ -197,6 +197,21 @@ class Test(BatchScenario):
         self.assertEqual(self.acks(self.poll([0])), {0: True})
         self.assertEqual(self.states(1, 2), ["in_doubt", "applied"])
 
+    def test_an_observer_forwards_and_counts_without_a_doubt(self):
+        self.is_journal_checked = False
+        self.serve(MODE="observe")
+        self.collect(records(1, 2))
+        self.target.acknowledge("c-1")
+        self.assertEqual(self.acks(self.poll([0])), {0: True})
+        self.collect(records(2, 3))
+        self.target.acknowledge("c-1")
+        self.assertEqual(self.acks(self.poll([1])), {1: True})
+        self.assertEqual([seen.keys for seen in self.written() if seen.is_collector],
+                         [["orders/0/1", "orders/0/2"], ["orders/0/2", "orders/0/3"]])
+        self.assert_metric("would_drop_records_total", 1)
+        self.assert_metric("records_total", 4)
+        self.assert_metric("entered_in_doubt_records_total", 0)
+
     def test_many_batches_wait_side_by_side(self):
         self.serve()
         for number in range(200):

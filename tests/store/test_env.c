@@ -68,6 +68,33 @@ static void test_L09_a_second_opening_in_the_same_process_is_refused(void **stat
     bed_open();
 }
 
+static void test_L09_a_link_in_another_folder_leads_to_no_second_owner(void **state)
+{
+    char path[160], folder[160], link_path[192];
+    struct store *other = NULL;
+    struct store_options options;
+    (void)state;
+    bed_open();
+    bed_path("ledger.mdb", path);
+    bed_path("other", folder);
+    snprintf(link_path, sizeof link_path, "%s/ledger.mdb", folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink(path, link_path), 0);
+    options = bed.options;
+    options.folder = folder;
+    assert_int_equal(store_open(&options, &other, bed.why, sizeof bed.why), STORE_LOCKED);
+    assert_non_null(strstr(bed.why, "in use by another process"));
+    bed_close();
+    assert_int_equal(store_open(&options, &other, bed.why, sizeof bed.why), STORE_OPENED);
+    store_close(other);
+    static const char *const names[] = { "ledger.mdb", "ledger.mdb-lock", "sinkonce.lock" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(link_path, sizeof link_path, "%s/%s", folder, names[i]);
+        unlink(link_path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_L08_another_process_is_refused_and_a_dead_one_is_no_hindrance(void **state)
 {
     int status;
@@ -453,6 +480,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_L09_a_second_opening_in_the_same_process_is_refused),
+        TEST(test_L09_a_link_in_another_folder_leads_to_no_second_owner),
         TEST(test_L08_another_process_is_refused_and_a_dead_one_is_no_hindrance),
         TEST(test_L07_a_missing_ledger_is_refused_when_the_settings_say_so),
         TEST(test_L07_an_empty_file_is_no_new_ledger),

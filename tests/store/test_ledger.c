@@ -166,8 +166,8 @@ static void test_a_waiting_delivery_is_told_when_the_disk_fails(void **state)
     static struct order c;
     (void)state;
     bed_open();
-    assert_int_equal(claim(&a, 1), STORE_OK);
-    order_init(&b, "orders", 0, 1, 1);
+    assert_int_equal(claim(&a, 11), STORE_OK);
+    order_init(&b, "orders", 0, 11, 1);
     b.claim.wait_ms = 3600000;
     desk_post(&bed.desk, &b);
     disk_fail(DISK_SYNC, 1, 1000000, EIO);
@@ -177,7 +177,7 @@ static void test_a_waiting_delivery_is_told_when_the_disk_fails(void **state)
     assert_int_equal(b.status, STORE_FAILED);
     disk_heal();
     assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_FAILED); /* still failing: kept */
-    assert_int_equal(claim_at_last(&b, 1), VERDICT_APPLIED);
+    assert_int_equal(claim_at_last(&b, 11), VERDICT_APPLIED);
 }
 
 /* ---- no room ---------------------------------------------------------------------------------------------------- */

@@ -57,7 +57,7 @@ struct order {
     struct slice contexts[RECORDS_MAX];
     uint32_t context_words[RECORDS_MAX];
     enum order_state state, state_before; /* before: at the begin of the batch */
-    uint64_t deadline_ms;
+    uint64_t deadline_ms, arrival;
 };
 
 static struct rows *rows;
@@ -66,12 +66,13 @@ static struct machine_settings settings;
 static struct model model, model_before;
 static struct order orders[ORDERS];
 static unsigned seed;
+static uint64_t arrival_count;
 static uint64_t now_ms;
 static uint64_t boot;
 static uint64_t to_release[8 * ORDERS]; /* several batches may fail in a row */
 static size_t to_release_count;
 /* the run must do something */
-static uint64_t answered_count, waited_count, failed_count, replayed_count, forgotten_count;
+static uint64_t answered_count, waited_count, behind_count, failed_count, replayed_count, forgotten_count;
 
 /* False: the transaction has failed in the middle of its batch.  What the machine says then counts for nothing; it only
  * must come through, and all is rolled back. */
@@ -164,6 +165,8 @@ struct expected {
     enum verdict verdicts[RECORDS_MAX];
     size_t new_count, retried_count, replayed_count;
     bool is_conflict, is_hindered;
+    bool
+        is_behind; /* an earlier claim waits, with an earlier record of a partition of which this one would send some */
     const struct record *offender;
 };
 
@@ -206,11 +209,38 @@ static enum verdict expect_one(const struct record *record, struct expected *exp
     return cell->state == APPLIED ? VERDICT_APPLIED : expect_open(cell, expected);
 }
 
+static bool is_overtaking(const struct claim *claim, size_t index)
+{
+    const struct order *own = (const struct order *)(const void *)claim;
+    const struct record *record = &claim->records[index];
+    for (size_t i = 0; i < ORDERS; i++) {
+        const struct order *other = &orders[i];
+        if (other == own || other->state != WAITING || other->arrival > own->arrival)
+            continue;
+        for (size_t k = 0; k < other->claim.record_count; k++) {
+            const struct record *theirs = &other->records[k];
+            if (partition_of(theirs) == partition_of(record) && theirs->key.offset <= record->key.offset)
+                return true;
+        }
+    }
+    return false;
+}
+
 static struct expected expect(const struct claim *claim)
 {
     struct expected expected = { 0 };
     for (size_t i = 0; i < claim->record_count; i++)
         expected.verdicts[i] = expect_one(&claim->records[i], &expected);
+    if (expected.is_conflict || expected.is_hindered)
+        return expected;
+    for (size_t i = 0; i < claim->record_count; i++)
+        expected.is_behind =
+            expected.is_behind || (expected.verdicts[i] == VERDICT_NEW && is_overtaking(claim, i));
+    for (size_t i = 0; expected.is_behind && i < claim->record_count; i++) {
+        if (expected.verdicts[i] == VERDICT_NEW)
+            expected.verdicts[i] = VERDICT_IN_FLIGHT; /* when its time is over; until then it waits */
+    }
+    expected.is_hindered = expected.is_behind;
     return expected;
 }
 
@@ -448,12 +478,14 @@ static void event_claim(void)
     say_contexts(order);
     order->claim.wait_ms = pick(2) == 0 ? 0 : WAIT_MS;
     order->deadline_ms = now_ms + order->claim.wait_ms;
+    order->arrival = ++arrival_count;
     order->state = WAITING;
     machine_claim(machine, &order->claim);
     if (order->state == WAITING && is_sound()) { /* not answered: the model must see why */
         struct expected expected = expect(&order->claim);
         assert_true(expected.is_hindered && !expected.is_conflict && order->claim.wait_ms > 0);
         waited_count++;
+        behind_count += expected.is_behind;
     }
 }
 
@@ -805,6 +837,7 @@ static void test_F08_verdicts_and_states_are_those_of_a_naive_model(void **state
     }
     assert_true(answered_count > seed_count * STEPS / 4);
     assert_true(waited_count > seed_count);
+    assert_true(behind_count > 0);
     assert_true(failed_count > seed_count);
     assert_true(replayed_count > seed_count);
     assert_true(forgotten_count > seed_count);

@@ -83,7 +83,7 @@ class Seen:
 
     @property
     def is_bulk(self):
-        return self.path.split("?")[0].endswith("/_bulk")
+        return self.path.split("?")[0].rstrip("/").endswith("/_bulk")
 
     @property
     def is_collector(self):

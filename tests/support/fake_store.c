@@ -388,15 +388,39 @@ static void give_reply(struct store *store, struct claim *claim)
                                               slice_of(claim->reply_bytes + type_bytes, known->body_bytes) };
 }
 
-/* False: it has to wait. */
-static bool try_claim(struct store *store, struct claim *claim, bool is_last)
+/* Would CLAIM overtake one of those that wait, FIRST to itself, in one of its partitions? */
+static bool is_behind(struct claim *claim, const struct posting *first)
+{
+    for (const struct posting *posting = first; posting != NULL && posting != &claim->posting;
+         posting = posting->next) {
+        const struct claim *other = (const void *)((const char *)posting - offsetof(struct claim, posting));
+        for (size_t i = 0; i < claim->record_count; i++) {
+            const struct record_key *own = &claim->records[i].key;
+            for (size_t k = 0; k < other->record_count && claim->ret_verdicts[i] == VERDICT_NEW; k++) {
+                const struct record_key *theirs = &other->records[k].key;
+                if (theirs->partition == own->partition && slice_equals(theirs->topic, own->topic) &&
+                    theirs->offset <= own->offset)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* False: it has to wait.  FIRST: those that wait already. */
+static bool try_claim(struct store *store, struct claim *claim, const struct posting *first, bool is_last)
 {
     struct found found = { 0 };
     for (size_t i = 0; i < claim->record_count; i++)
         claim->ret_verdicts[i] = judge(store, &claim->records[i], &found);
-    if (found.is_hindered && !found.is_conflict && !is_last)
+    bool is_late = !found.is_hindered && !found.is_conflict && is_behind(claim, first);
+    if ((found.is_hindered || is_late) && !found.is_conflict && !is_last)
         return false;
-    if (!found.is_hindered && !found.is_conflict) {
+    for (size_t i = 0; is_late && i < claim->record_count; i++) {
+        if (claim->ret_verdicts[i] == VERDICT_NEW)
+            claim->ret_verdicts[i] = VERDICT_IN_FLIGHT;
+    }
+    if (!is_late && !found.is_hindered && !found.is_conflict) {
         if (found.new_count > 0 && found.retried_count == 0 &&
             store->figures.in_doubt_records > store->options.in_doubt_max) {
             finish(&claim->posting, STORE_BUSY);
@@ -422,7 +446,7 @@ static void wake(struct store *store)
     struct posting **link = &next;
     while ((posting = *link) != NULL) {
         struct posting *behind = posting->next;
-        if (try_claim(store, claim_of(posting), deadline_ns(claim_of(posting)) <= now_ns()))
+        if (try_claim(store, claim_of(posting), next, deadline_ns(claim_of(posting)) <= now_ns()))
             *link = behind;
         else
             link = &posting->next;
@@ -445,10 +469,10 @@ void store_claim(struct store_port *port, struct claim *claim)
     claim->ret_reply = (struct stored_reply){ 0 };
     claim->ret_claim_id = 0;
     claim->ret_new_count = claim->ret_retried_count = claim->ret_replayed_count = 0;
-    if (try_claim(port->store, claim, claim->wait_ms == 0))
-        return;
     struct posting **link = NULL,
                    *first = port->store->waiting == NULL ? NULL : &port->store->waiting->posting;
+    if (try_claim(port->store, claim, first, claim->wait_ms == 0))
+        return;
     for (link = &first; *link != NULL;)
         link = &(*link)->next;
     *link = &claim->posting;

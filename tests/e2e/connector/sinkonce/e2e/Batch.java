@@ -6,7 +6,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -24,9 +23,9 @@ class Batch {
     private final List<SinkRecord> records;
     private final List<byte[]> values = new ArrayList<>();
 
-    Batch(String form, Collection<SinkRecord> records) throws IOException {
+    Batch(String form, List<SinkRecord> records) throws IOException {
         this.form = form;
-        this.records = new ArrayList<>(records);
+        this.records = records;
         for (SinkRecord record : records)
             values.add(JSON.writeValueAsBytes(record.value()));
     }

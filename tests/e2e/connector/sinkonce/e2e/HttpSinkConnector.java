@@ -9,7 +9,7 @@ import org.apache.kafka.connect.sink.SinkConnector;
 
 /**
  * A small HTTP sink.  It sends one record per request, in the two forms that HTTP sinks commonly send: the JSON value
- * with its coordinates inside, or the coordinates in headers; or all records that it is given at once, as Batch says.
+ * with its coordinates inside, or the coordinates in headers; or many at once, as Batch says.
  */
 public class HttpSinkConnector extends SinkConnector {
     static final ConfigDef CONFIG = new ConfigDef()
@@ -22,6 +22,8 @@ public class HttpSinkConnector extends SinkConnector {
                     ConfigDef.ValidString.in("body", "headers", "array", "lines", "bulk"), ConfigDef.Importance.MEDIUM,
                     "body: the value as JSON; headers: the coordinates as x-kafka-* headers too, and no offer of h2c; "
                             + "array, lines, bulk: many records in one request")
+            .define("batch.max.size", ConfigDef.Type.INT, 500, ConfigDef.Importance.MEDIUM,
+                    "how many records a request of several holds at most")
             .define("ack.log", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW,
                     "file that takes key and hash of each record whose answer says success")
             .define("sent.log", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW,

@@ -9,6 +9,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +21,7 @@ import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.sink.SinkTask;
 
 /**
- * Posts each record, or all records of one put, with the client of the JDK and waits for the answer.  A status of 400
+ * Posts records one by one, or many together, with the client of the JDK and waits for the answer.  A status of 400
  * or more, an I/O error, a time-out or a failed item is a RetriableException: the worker then delivers all records
  * again, those that had succeeded included.  The request that fails is the only one on the wire.
  */
@@ -51,16 +52,14 @@ public class HttpSinkTask extends SinkTask {
 
     @Override
     public void put(Collection<SinkRecord> records) {
-        if (records.isEmpty())
-            return;
-        if (isBatchForm())
-            send(records);
-        else
-            records.forEach(record -> send(List.of(record)));
+        List<SinkRecord> all = new ArrayList<>(records);
+        int size = isBatchForm() ? config.getInt("batch.max.size") : 1;
+        for (int from = 0; from < all.size(); from += size)
+            send(all.subList(from, Math.min(from + size, all.size())));
     }
 
-    private void send(Collection<SinkRecord> records) {
-        SinkRecord first = records.iterator().next();
+    private void send(List<SinkRecord> records) {
+        SinkRecord first = records.get(0);
         try {
             Batch batch = new Batch(config.getString("form"), records);
             sent.write((batch.ranges() + "\n").getBytes(StandardCharsets.US_ASCII));
