@@ -3,6 +3,8 @@
  *
  * Lists are rare and short against the flow of claims: they are gathered by walking through all partitions or doubts.
  */
+#include "questions.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,6 @@
 #include "marks.h"
 #include "opens.h"
 #include "partitions.h"
-#include "questions.h"
 #include "replays.h"
 #include "settle.h"
 
