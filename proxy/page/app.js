@@ -10,7 +10,7 @@
 (() => {
     const POLL_MS = 2000, SLOW_MS = 10000, ANSWER_MS = 10000;
     const BUCKET_MS = 10000, BUCKETS = 90;
-    const DOUBT_ROWS = 50, PARTITION_ROWS = 20, RUN_ROWS = 500, EVENT_ROWS = 50, EVENTS_KEPT = 1000;
+    const DOUBT_ROWS = 50, PARTITION_ROWS = 10, RUN_ROWS = 500, EVENT_ROWS = 50, EVENTS_KEPT = 1000;
     const OUTCOMES = [
         ["applied", "applied"], ["duplicate", "duplicate, dropped"], ["rejected", "rejected by the target"],
         ["not_sent", "not sent"], ["busy", "busy"], ["conflict", "conflict"], ["unkeyed", "without coordinates"],
@@ -305,7 +305,8 @@
         const status = await ask("/status");
         const [tone, text] = STATES[status.state] || ["warn", `${status.state}.`];
         const open = Number(status.records.in_doubt_now) + Number(status.records.conflicts_open);
-        showState(open > 0 && tone === "good" ? "warn" : tone, text);
+        if (open > 0 && tone === "good") showState("warn", "Ready, but records wait for a person.");
+        else showState(tone, text);
         say(at("facts"), `mode ${status.mode} · target ${status.target} · version ${status.version} · up ${duration(Number(status.uptime_seconds))}` +
             ` · ${plural(status.requests_in_flight, "request", "requests")} in flight`);
         document.title = open > 0 ? `(${open}) sinkonce` : "sinkonce";
@@ -438,7 +439,7 @@
         confirmThen({
             title: `${isNew ? "New topic" : "Same record"}: ${place(row)}, offset ${row.offset}`,
             text: isNew
-                ? "The topic was deleted and created again. What the partition's old records were is set aside, and its records are taken as new: those that the target has already would be sent again."
+                ? "The topic was deleted and created again: its records are new, and are sent. The partition's old history is set aside and holds back none of them: if it is the old topic after all, records take effect twice."
                 : row.kind === "first-sight"
                     ? "The partition is accepted as it is: what lies below this offset is not waited for."
                     : "It is the record that was applied, only written otherwise. It is dropped as a duplicate: if it is another one, it is lost.",
@@ -563,27 +564,26 @@
     }
 
     function showChart(now) {
-        const width = 900, height = 190, left = 44, bottom = 22, top = 8;
-        const last = Math.floor(now / BUCKET_MS), first = last - BUCKETS + 1;
+        const width = 900, height = 190;
+        const first = Math.floor(now / BUCKET_MS) - BUCKETS + 1;
         const columns = Array.from({ length: BUCKETS }, (_, i) => traffic.buckets.get(first + i));
-        const sums = columns.map((bucket) => OUTCOMES.reduce((sum, [name]) => sum + rate(bucket, name), 0));
-        const peak = Math.max(...sums), highest = axisTop(peak);
-        const x = (i) => left + (width - left) * i / (BUCKETS - 1), y = (value) => top + (height - top - bottom) * (1 - value / highest);
+        const peak = Math.max(...columns.map((bucket) => OUTCOMES.reduce((sum, [name]) => sum + rate(bucket, name), 0)));
+        const highest = axisTop(peak), y = (value) => 2 + (height - 4) * (1 - value / highest);
         const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img",
             "aria-label": `Records per second by outcome over 15 minutes; at most ${rateWords(peak)}. The figures of now stand below.` });
-        const floor = new Array(BUCKETS).fill(0);
+        /* Flat over each bucket: a rate is known for ten seconds, not for a moment. */
+        const edge = (values) => values.map((value, i) => [width * i / BUCKETS, width * (i + 1) / BUCKETS].map((x) => `${x},${y(value).toFixed(1)}`));
+        let floor = new Array(BUCKETS).fill(0);
         for (const [name, words] of OUTCOMES) {
-            const values = columns.map((bucket) => rate(bucket, name));
-            if (values.every((value) => value === 0)) continue;
-            const upper = values.map((value, i) => `${x(i).toFixed(1)},${y(floor[i] + value).toFixed(1)}`);
-            const lower = floor.map((value, i) => `${x(i).toFixed(1)},${y(value).toFixed(1)}`).reverse();
-            values.forEach((value, i) => { floor[i] += value; });
-            const area = draw("polygon", { class: `o-${name}`, points: [...upper, ...lower].join(" ") });
+            const roof = floor.map((value, i) => value + rate(columns[i], name));
+            if (roof.every((value, i) => value === floor[i])) continue;
+            const area = draw("polygon", { class: `o-${name}`, points: [...edge(roof).flat(), ...edge(floor).flat().reverse()].join(" ") });
             area.append(draw("title", {}, words));
             svg.append(area);
+            floor = roof;
         }
         for (const value of [0, highest / 2, highest])
-            svg.append(draw("line", { x1: left, x2: width, y1: y(value), y2: y(value), "vector-effect": "non-scaling-stroke" }));
+            svg.append(draw("line", { x1: 0, x2: width, y1: y(value), y2: y(value), "vector-effect": "non-scaling-stroke" }));
         at("chart").replaceChildren(svg, axisWords(highest));
     }
 
@@ -723,13 +723,16 @@
             `; last result ${ago(row.last_result)}`);
     }
 
+    /* What waits for a person stands first. */
+    const trouble = (row) => Number(row.in_conflict || Number(row.in_doubt) > 0);
+
     /* A long list costs the instance more to tell: it is asked for less often. */
     async function pollPartitions(isForced) {
         if (!isForced && partitionPage.count > 100 && Date.now() - partitionPage.askedAt < SLOW_MS) return;
         partitionPage.askedAt = Date.now();
         const filter = partitionPage.topic === "" ? "" : `&topic=${encodeURIComponent(partitionPage.topic)}`;
         const answer = await ask(`/partitions?limit=1000${filter}`);
-        const all = answer.partitions;
+        const all = answer.partitions.sort((a, b) => trouble(b) - trouble(a)); /* stable: else as they came */
         partitionPage.count = all.length;
         partitionPage.page = Math.max(0, Math.min(partitionPage.page, Math.ceil(all.length / PARTITION_ROWS) - 1));
         const start = partitionPage.page * PARTITION_ROWS, shown = all.slice(start, start + PARTITION_ROWS);

@@ -4,14 +4,15 @@
  *     node stories.mjs STORY
  *
  * ADMIN, DATA and CONTROL are the addresses of sinkonce's two ports and of the target's control port; CHROMIUM the
- * browser; pictures go to PICTURES.  In every story the page must cause no console error, breach no content policy, ask
+ * browser; pictures go to PICTURES.  BROKEN, a JSON array of two texts, has the first replaced by the second in the
+ * page's script: then the story must fail.  In every story the page must cause no console error, breach no content policy, ask
  * nobody but the admin port, and be no wider than its window.
  */
 import assert from "node:assert/strict";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
-const { ADMIN, DATA, CONTROL, CHROMIUM, PICTURES } = process.env;
+const { ADMIN, DATA, CONTROL, CHROMIUM, PICTURES, BROKEN, PATIENCE_MS } = process.env;
 const LONG_TOPIC = "a".repeat(120) + "." + "long_name-".repeat(12) + "the.end1";
 const SENT_ON = { status: 200, outcome: null }; /* the target's own answer */
 const HUGE = 9007199254740993n; /* the first whole number that a double cannot hold */
@@ -59,7 +60,8 @@ async function visit(work, { expected = [], width = 1280, height = 900, scheme =
     page.on("request", (request) => {
         if (!request.url().startsWith(`${ADMIN}/`) && !request.url().startsWith("data:")) wrong.push(`asked ${request.url()}`);
     });
-    page.setDefaultTimeout(20000);
+    page.setDefaultTimeout(Number(PATIENCE_MS ?? 20000));
+    if (BROKEN) await page.route("**/app.js", breakScript);
     if (prepare) await prepare(page);
     await page.goto(`${ADMIN}/`);
     await page.getByText("as of").waitFor();
@@ -68,6 +70,15 @@ async function visit(work, { expected = [], width = 1280, height = 900, scheme =
     assert.deepEqual(await page.evaluate(() => window.breaches), []);
     assert.deepEqual(wrong, []);
     await context.close();
+}
+
+async function breakScript(route) {
+    const [right, wrong] = JSON.parse(BROKEN), response = await route.fetch(), text = await response.text();
+    if (!text.includes(right)) {
+        console.error(`the script has no ${right}`);
+        process.exit(2);
+    }
+    await route.fulfill({ response, body: text.replaceAll(right, wrong) });
 }
 
 async function fits(page) {
@@ -328,15 +339,34 @@ const stories = {
                     await page.screenshot({ path: path.join(PICTURES, `dialog-${scheme}-${width}.png`) });
                     await fits(page);
                     await page.getByRole("button", { name: "Cancel" }).click();
-                    await page.locator("#partitions-count", { hasText: /^1 to 20 of 1,?00/ }).waitFor();
+                    await page.locator("#partitions-count", { hasText: /^1 to 10 of 100/ }).waitFor();
                     await page.locator("#partitions-next").click();
-                    await page.locator("#partitions-count", { hasText: /^21 to 40/ }).waitFor();
+                    await page.locator("#partitions-count", { hasText: /^11 to 20/ }).waitFor();
                     await page.locator("#partition-form").getByLabel("Topic").fill("orders");
                     await page.locator("#partition-form").getByRole("button", { name: "Show" }).click();
                     await page.waitForFunction(() => document.querySelectorAll("#partition-list > li").length === 1);
                 }, { width, scheme, height: width === 360 ? 740 : 900 });
             }
         }
+    },
+
+    async hidden() {
+        let count = 0;
+        await visit(async (page) => {
+            page.on("request", () => { count++; });
+            const show = (state) => page.evaluate((value) => {
+                Object.defineProperty(document, "visibilityState", { configurable: true, get: () => value });
+                document.dispatchEvent(new Event("visibilitychange"));
+            }, state);
+            await page.waitForLoadState("networkidle");
+            await show("hidden");
+            count = 0;
+            await page.clock.runFor(60000);
+            await page.evaluate(() => fetch("/version")); /* whatever had been asked before would be counted by now */
+            assert.equal(count, 1);
+            await show("visible");
+            await page.waitForRequest("**/status");
+        }, { prepare: (page) => page.clock.install() });
     },
 
     async texts() {

@@ -5,6 +5,7 @@ Skipped (77) with a reason where Node, Chromium or playwright-core is missing.  
 playwright-core, and for the pictures of the last run.
 """
 
+import json
 import os
 import re
 import shutil
@@ -52,16 +53,21 @@ def install():
     shutil.copy(os.path.join(HERE, "stories.mjs"), WORK)
 
 
-class Test(harness.Scenario):
-    def tell(self, story, **settings):
-        """One story of stories.mjs, from an empty ledger to its end."""
-        self.serve(**settings)
+class Story(harness.Scenario):
+    def run_story(self, story, **more):
+        self.serve()
         env = {**os.environ, "CHROMIUM": chromium(), "ADMIN": "http://127.0.0.1:%d" % self.proxy.admin_port,
                "DATA": self.proxy.url, "CONTROL": "http://127.0.0.1:%d" % self.target.control_port, "PICTURES": WORK}
-        done = subprocess.run(["node", os.path.join(WORK, "stories.mjs"), story], env=env, capture_output=True, text=True,
-                              timeout=240)
+        return subprocess.run(["node", os.path.join(WORK, "stories.mjs"), story], env={**env, **more},
+                              capture_output=True, text=True, timeout=240)
+
+    def tell(self, story):
+        """One story of stories.mjs, from an empty ledger to its end."""
+        done = self.run_story(story)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr + sinkonce._tail(self.proxy.log))
 
+
+class Test(Story):
     def test_from_the_alert_to_resolved_and_the_connector_goes_on(self):
         self.tell("alert_to_resolved")
         self.assertEqual([self.applied(offset) for offset in (3, 4, 5)], [1, 1, 1])
@@ -93,6 +99,9 @@ class Test(harness.Scenario):
 
     def test_long_names_huge_offsets_and_many_partitions_fit_on_every_screen(self):
         self.tell("looks")
+
+    def test_a_hidden_page_asks_nothing(self):
+        self.tell("hidden")
 
     def test_texts_from_outside_stay_text(self):
         self.tell("texts")
@@ -126,6 +135,34 @@ class Test(harness.Scenario):
             addresses = set(re.findall(r"https?://[^\s\"']+|@import|url\(", text)) - {"http://www.w3.org/2000/svg"}
             self.assertEqual(addresses, set(), name)
 
+
+class Controls(Story):
+    """Stories go red on a page that is broken on purpose: what is replaced in its script, and by what."""
+
+    is_journal_checked = False
+    broken = {
+        "a number rounded": ("tester", "text.replace(TOKENS, ", "text.replace(/$^/, "),
+        "a resolution turned round": ("alert_to_resolved", "{ resolution, reason });\n            return",
+                                      "{ resolution: \"not-applied\", reason });\n            return"),
+        "no number asked": ("many", "words.count !== undefined && at", "false && at"),
+        "text as markup": ("texts", "node.textContent = text", "node.innerHTML = text"),
+        "focus lost": ("keyboard", "if (lost) focusOn(list);", ""),
+        "polled while hidden": ("hidden", "document.visibilityState === \"visible\"", "true"),
+        "a file from elsewhere": ("tester", "    start();\n})", "    fetch(\"http://127.0.0.1:9/\").catch(() => 0);\n    start();\n})"),
+    }
+
+
+def _add_controls():
+    for name, (story, right, wrong) in Controls.broken.items():
+        def test(self, story=story, right=right, wrong=wrong):
+            done = self.run_story(story, BROKEN=json.dumps([right, wrong]), PATIENCE_MS="5000")
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            if os.environ.get("SHOW"):
+                print(done.stderr)
+        setattr(Controls, "test_goes_red_on_" + name.replace(" ", "_"), test)
+
+
+_add_controls()
 
 if __name__ == "__main__":
     if os.environ.get("SINKONCE_BIN") is None:
