@@ -48,12 +48,12 @@ suite() {
 conf/packages.sh test
 mkdir -p build
 build Release
-suite Release -LE 'e2e|image' "$@"
+suite Release -LE 'e2e|image|page' "$@"
 if [ "$mode" = full ]; then
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
-    build Asan && suite Asan -LE 'e2e|image|plain' || failed=$((failed + 1))
-    build Tsan && suite Tsan -LE 'e2e|image|plain' || failed=$((failed + 1))
-    suite Release -L 'e2e|image'
+    build Asan && suite Asan -LE 'e2e|image|page|plain' || failed=$((failed + 1))
+    build Tsan && suite Tsan -LE 'e2e|image|page|plain' || failed=$((failed + 1))
+    suite Release -L 'e2e|image|page'
 fi
 
 say "skipped tests and why"
