@@ -28,7 +28,7 @@ struct ack_poll {
     size_t open_count; /* settlements that are not on disk yet */
     bool is_answered;  /* the target's answer was read, or was not needed */
     bool is_unsettled;
-    bool is_unreadable;         /* a 2xx whose words are not understood: they must not be told on */
+    bool is_unreadable; /* a 2xx whose words are not understood: they must not be told on */
 };
 
 /* ---- claims that wait ---------------------------------------------------------------------------------------- */
@@ -153,8 +153,8 @@ static bool answer_take(struct ack_poll *poll)
 {
     struct exchange *ex = poll->ex;
     bool *is_done = calloc(poll->target_count + 1, sizeof *is_done);
-    if (is_done == NULL || !acks_answer_read(slice_of(ex->flight.answer, ex->flight.answer_bytes),
-                                             poll->target_ids, poll->target_count, is_done)) {
+    exchange_answer_open(ex);
+    if (is_done == NULL || !acks_answer_read(ex->answer, poll->target_ids, poll->target_count, is_done)) {
         free(is_done);
         return false;
     }
