@@ -155,8 +155,8 @@ static bool answer_take(struct ack_poll *poll)
 {
     struct exchange *ex = poll->ex;
     bool *is_done = calloc(poll->target_count + 1, sizeof *is_done);
-    if (is_done == NULL || !acks_answer_read(slice_of(ex->flight.answer, ex->flight.answer_bytes),
-                                             poll->target_ids, poll->target_count, is_done)) {
+    exchange_answer_open(ex);
+    if (is_done == NULL || !acks_answer_read(ex->answer, poll->target_ids, poll->target_count, is_done)) {
         free(is_done);
         return false;
     }

@@ -275,8 +275,7 @@ static void exchange_forward(struct exchange *ex, const enum verdict verdicts[])
         exchange_give_up(ex, FINISH_NO_MEMORY);
 }
 
-/* The answer's body as it can be read.  One that cannot be opened proves nothing. */
-static void answer_open(struct exchange *ex)
+void exchange_answer_open(struct exchange *ex)
 {
     const struct flight *flight = &ex->flight;
     const struct http1_field *field =
@@ -299,7 +298,7 @@ static void outcomes_note(struct exchange *ex)
     const struct settings *settings = ex->loop->program->settings;
     int status = flight->attempt_class == ATTEMPT_KNOWN ? flight->response.status : 0;
     if (flight->attempt_class == ATTEMPT_KNOWN && ex->batch != BATCH_PLAIN) {
-        answer_open(ex);
+        exchange_answer_open(ex);
         if (flight->is_answer_damaged) /* what is missing may be an ackId, or an item that failed */
             ex->answer = slice_of("{", 1);
         batch_outcomes(ex->batch, status, ex->answer, &ex->identified, ex->sent, settings, ex->outcomes,

@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <poll.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -521,6 +522,16 @@ static int server_run(struct server *server)
     return EX_OK;
 }
 
+/* A large body's memory goes back to the system with it.  Left alone, glibc learns from the first one that is freed to
+ * keep such blocks, and a sidecar stays as large as its busiest moment was. */
+static void large_blocks_return(void)
+{
+    enum { LARGE_BYTES = 1024 * 1024 };
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
+}
+
 int serve(const struct settings *settings)
 {
     static struct server server; /* one process, one server; too large for a stack */
@@ -531,6 +542,7 @@ int serve(const struct settings *settings)
     json_object_seed(0);
     upstream_global_init();
     descriptors_raise();
+    large_blocks_return();
     LOG_EVENT(LOG_LEVEL_INFO, "server.start", "starting", log_text("version", SINKONCE_VERSION),
               log_text("libevent", event_get_version()), log_text("scope", settings->scope));
     int code = ledger_open(&server);

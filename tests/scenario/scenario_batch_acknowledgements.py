@@ -71,6 +71,16 @@ class Test(BatchScenario):
         self.assertEqual((answer.status, answer.outcome), (200, "duplicate"), answer)
         self.assertEqual(self.acks(self.poll([answer.json()["ackId"]])), {answer.json()["ackId"]: True})
 
+    def test_acknowledgements_that_come_compressed_are_understood(self):
+        self.serve()
+        self.collect(records(1, 2))
+        body = batches.packed(b'{"acks":{"0":true}}', "gzip")
+        fields = ["Content-Encoding: gzip", "Content-Type: application/json"]
+        self.target.choose = lambda seen: Reply(body=body, fields=fields) if seen.is_ack_poll else Reply()
+        answer = self.poll([0])
+        self.assertEqual((answer.status, answer.body, answer.headers["content-encoding"]), (200, body, "gzip"))
+        self.assertEqual(self.states(1, 2), ["applied", "applied"])
+
     def test_what_is_never_acknowledged_ends_in_doubt(self):
         self.serve(ACK_TIMEOUT="1s")
         self.collect(records(1, 2))

@@ -67,6 +67,14 @@ class Test(harness.Scenario):
         if not harness.is_sanitized():
             self.assertLess(harness.rss_kib(self.proxy.process.pid), 40 * 1024)
 
+    def test_many_large_bodies_at_once_leave_no_memory_behind(self):
+        self.serve()
+        body = b"x" * (5 << 20)
+        calls = [Later(self.status_of, post_bytes(body)) for _ in range(40)]
+        self.assertEqual({call.result() for call in calls}, {200})
+        if not harness.is_sanitized():
+            harness.wait_for(lambda: harness.rss_kib(self.proxy.process.pid) < 40 * 1024, "a small process", PATIENCE)
+
     def test_a_large_body_is_never_left_lying_however_it_arrives(self):
         self.serve()
         for size in (1 << 20, (1 << 20) + 1, 3 << 20, 10000000):
