@@ -155,6 +155,10 @@ static const char *decide(const struct settings *settings, const struct identifi
     if (identified->record_count == 0 && !identified->is_too_many &&
         !(settings->is_unkeyed_rejected && is_enforced))
         return "no coordinates are found: it is sent on untouched, as often as it comes";
+    if (identified->is_contradictory && !identified->is_uncuttable && is_enforced) {
+        *ret_is_sent = false;
+        return finish_rows[FINISH_CONTRADICTION].words;
+    }
     if (identified->record_count > 0 && !identified->is_too_many)
         return is_enforced
                    ? "records that are new are sent on; those that the target has are left out"
