@@ -269,7 +269,7 @@
         if (Number(counts.conflicts_open) > 0)
             alerts.push({ key: "conflict", tone: "bad", link: "#conflicts", to: "Go to it", text:
                 `${plural(counts.conflicts_open, "conflict waits", "conflicts wait")} for a decision, and the partition with it: ` +
-                "other records came at coordinates that are taken. Say whether the topic was created anew." });
+                "other records came at coordinates that are taken, or it began in its middle. Say which it is." });
         /* The two above are told in this page's words already. */
         for (const text of status.warnings) {
             if (/ (are in doubt, the oldest|conflicts wait for a decision)/.test(text)) continue;
@@ -435,18 +435,18 @@
     /* ---- conflicts ------------------------------------------------------------------------------------------ */
 
     function decide(row, decision) {
-        const isNew = decision === "new-topic";
+        const isNew = decision === "new-topic", isFirst = row.kind === "first-sight";
         confirmThen({
-            title: `${isNew ? "New topic" : "Same record"}: ${place(row)}, offset ${row.offset}`,
+            title: `${isNew ? "New topic" : isFirst ? "Accept" : "Same record"}: ${place(row)}, offset ${row.offset}`,
             text: isNew
-                ? "The topic was deleted and created again: its records are new, and are sent. The partition's old history is set aside and holds back none of them: if it is the old topic after all, records take effect twice."
-                : row.kind === "first-sight"
-                    ? "The partition is accepted as it is: what lies below this offset is not waited for."
+                ? "The topic was deleted and created again: its records are new, and are sent. The partition's old history is set aside and holds back none of them, and what was in doubt there is closed. If it is the old topic after all, records take effect twice."
+                : isFirst
+                    ? "Its records are sent from now on. Of what lies below this offset the ledger knows nothing: what the target has of it takes effect twice if it is delivered again."
                     : "It is the record that was applied, only written otherwise. It is dropped as a duplicate: if it is another one, it is lost.",
-            yes: isNew ? "Decide: new topic" : "Decide: same", reason: "required",
+            yes: isNew ? "Decide: new topic" : isFirst ? "Accept the partition" : "Decide: same", reason: "required",
         }, async (reason) => {
             await call("POST", `/conflicts/${row.id}`, { decision, reason });
-            return `Decided for ${place(row)}: ${isNew ? "a new topic" : "the same record"}.`;
+            return `Decided for ${place(row)}: ${isNew ? "a new topic" : isFirst ? "accepted" : "the same record"}.`;
         });
     }
 
@@ -458,10 +458,10 @@
 
     function buildConflict(row) {
         const name = `${place(row)}, offset ${row.offset}`;
+        const choices = row.kind === "first-sight" ? [["same", "Accept"]] : [["same", "Same record"], ["new-topic", "New topic"]];
         return make("li", {}, make("b", { text: name }), make("p", { class: "what" }), make("p", { class: "when" }),
-            make("p", { class: "buttons" },
-                make("button", { type: "button", text: "Same record …", "aria-label": `Same record: ${name}`, data: { do: "same" } }),
-                make("button", { type: "button", text: "New topic …", "aria-label": `New topic: ${name}`, data: { do: "new-topic" } })));
+            make("p", { class: "buttons" }, ...choices.map(([decision, words]) =>
+                make("button", { type: "button", text: `${words} …`, "aria-label": `${words}: ${name}`, data: { do: decision } }))));
     }
 
     function updateConflict(node, row) {

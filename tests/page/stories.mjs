@@ -190,6 +190,18 @@ const stories = {
         });
     },
 
+    async first_sight() {
+        assert.equal((await send(5)).outcome, "conflict");
+        await visit(async (page) => {
+            const one = row(page, "conflicts", "orders, partition 0, offset 5");
+            assert.equal(await one.getByRole("button").count(), 1);
+            await one.getByRole("button", { name: /^Accept/ }).click();
+            await confirm(page, "Accept the partition", { reason: "the old ones are gone" });
+            await page.getByText("No conflict waits for a decision.").waitFor();
+            assert.deepEqual(await send(5), SENT_ON);
+        });
+    },
+
     async replay() {
         for (const offset of [0, 1]) assert.equal((await send(offset)).status, 200);
         await visit(async (page) => {

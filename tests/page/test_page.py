@@ -54,16 +54,16 @@ def install():
 
 
 class Story(harness.Scenario):
-    def run_story(self, story, **more):
-        self.serve()
+    def run_story(self, story, settings=None, **more):
+        self.serve(**settings or {})
         env = {**os.environ, "CHROMIUM": chromium(), "ADMIN": "http://127.0.0.1:%d" % self.proxy.admin_port,
                "DATA": self.proxy.url, "CONTROL": "http://127.0.0.1:%d" % self.target.control_port, "PICTURES": WORK}
         return subprocess.run(["node", os.path.join(WORK, "stories.mjs"), story], env={**env, **more},
                               capture_output=True, text=True, timeout=240)
 
-    def tell(self, story):
+    def tell(self, story, **settings):
         """One story of stories.mjs, from an empty ledger to its end."""
-        done = self.run_story(story)
+        done = self.run_story(story, settings)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr + sinkonce._tail(self.proxy.log))
 
 
@@ -78,6 +78,9 @@ class Test(Story):
     def test_a_conflict_is_decided(self):
         self.is_journal_checked = False  # a topic that was created anew writes other records under the same keys
         self.tell("conflict")
+
+    def test_a_partition_seen_first_in_its_middle_is_accepted(self):
+        self.tell("first_sight", FIRST_SIGHT="hold")
 
     def test_a_replay_window_is_opened_used_and_closed(self):
         self.allowed_twice = (harness.key("orders", 0, 1),)
