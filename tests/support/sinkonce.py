@@ -374,7 +374,10 @@ class Sinkonce:
 
     def metric(self, name):
         """The sum of a metric over its labels."""
-        return sum(value for full, value in self.metrics().items() if full.split("{", 1)[0] == name)
+        found = self.metrics()
+        if name in found:
+            return found[name]
+        return sum(value for full, value in found.items() if full.split("{", 1)[0] == name)
 
     def _list(self, path, field):
         """All entries of a paged list, whatever the page size."""
