@@ -21,6 +21,12 @@ for package in $wanted; do
 done
 # nginx comes in several flavours; any will do.
 command -v nginx >/dev/null 2>&1 && missing="${missing/ nginx-light/}"
+# The browser test of the page: Debian's Chromium, driven through Node, which may have come from elsewhere.
+if [ "${1:-build}" != build ]; then
+    command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
+    command -v node >/dev/null 2>&1 || missing="$missing nodejs"
+    command -v npm >/dev/null 2>&1 || missing="$missing npm"
+fi
 [ -z "$missing" ] && exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then
