@@ -28,7 +28,8 @@ def records(candidate):
 
 def print_table(candidates):
     base = candidates[0]
-    print("\n%-22s %10s %10s %7s %12s %8s %8s %9s" % ("", "records/s", "MB/s", "ratio", "CPU us/rec", "p50 ms", "p99 ms", "peak MiB"))
+    names = ("", "records/s", "MB/s", "ratio", "CPU us/rec", "p50 ms", "p99 ms", "peak MiB")
+    print("\n%-22s %10s %10s %7s %12s %8s %8s %9s" % names)
     for one in candidates:
         print("%-22s %10.0f %10.1f %7.2f %12.2f %8.2f %8.2f %9.1f" % (
             one.name, records(one), records(one) * 500 / 1e6, one.rate() / base.rate(), one.cpu() / RECORDS,
@@ -105,7 +106,8 @@ def run(folder, memory, options):
     bench.bar("batches, new records/s: at least 150,000", records(new), "%.0f", records(new) >= 150000)
     bench.bar("batches, new records to nginx: at least 0.5", new.rate() / nginx.rate(), "%.2f", new.rate() >= 0.5 * nginx.rate())
     bench.bar("batches, duplicates, records/s: at least 400,000", records(duplicates), "%.0f", records(duplicates) >= 400000)
-    bench.bar("a batch of %.1f MiB, peak memory to its body: at most 3" % (size / bench.MIB), peak / size, "%.2f", peak <= 3 * size)
+    words = "a batch of %.1f MiB, peak memory to its body: at most 3" % (size / bench.MIB)
+    bench.bar(words, peak / size, "%.2f", peak <= 3 * size)
     bench.bar("longest wait of others on its loop: at most 50 ms", longest, "%.0f ms", longest <= 50)
 
 

@@ -139,7 +139,7 @@ class BatchScenario(harness.Scenario):
         return [one for seen in self.written(skip) for one in seen.keys]
 
     def wait_written(self, count):
-        wait_for(lambda: len(self.target.writes()) >= count, "%d writes at the target" % count, harness.PATIENCE, [self.proxy.log])
+        wait_for(lambda: len(self.target.writes()) >= count, "writes at the target", harness.PATIENCE, [self.proxy.log])
 
     def wait_held(self, count=1):
         wait_for(lambda: self.target.held() >= count, "held requests", harness.PATIENCE, [self.proxy.log])

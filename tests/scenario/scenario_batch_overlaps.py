@@ -98,8 +98,8 @@ class Test(BatchScenario):
     def test_C_33_what_is_kept_stays_byte_for_byte(self):
         """White space, numbers of 30 digits, order, repeated members, escapes."""
         self.serve()
-        odd = [b'{ "n" : 123456789012345678901234567890 , "__topic":"odd","__partition":0,"__offset":%d,"a":1,"a":2,\t"u":"\\u00e9\xc3\xa9]},{" }' % n
-               for n in range(4)]
+        odd = [b'{ "n" : 123456789012345678901234567890 , "__topic":"odd","__partition":0,"__offset":%d,"a":1,"a":2,' % n +
+               b'\t"u":"\\u00e9\xc3\xa9]},{" }' for n in range(4)]
         self.deliver(odd[1])
         self.deliver(b"\n[ " + b" ,\r\n ".join(odd) + b"  ]\t\n")
         body = self.written()[1].body

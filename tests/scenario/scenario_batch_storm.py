@@ -19,6 +19,7 @@ from batches import BatchScenario, Reply, checker, harness, key, record, sinkonc
 STEADY, LOOSE, EVENTS = ("orders", "pay"), "logs", "hec"
 PARTITIONS, RECORDS, KILLS = 2, 300, 2
 RSS_KIB_MAX = 64 << 10
+CUTS = (("answer", "rst"), ("answer", "close"), ("status", "rst"), ("head", "close"), ("answer", "stall"))
 AUTO = ["json_array", "ndjson", "concat", "single"]
 # settings, shapes of all, shapes of those whose order nobody keeps
 PHASES = [
@@ -73,7 +74,7 @@ class Faults:
         if at < 0.055:
             return Reply(status=self.chance.choice((500, 502, 504)), applied=self.chance.choice((True, False, self.half(seen))))
         if at < 0.075:
-            cut, end = self.chance.choice((("answer", "rst"), ("answer", "close"), ("status", "rst"), ("head", "close"), ("answer", "stall")))
+            cut, end = self.chance.choice(CUTS)
             return Reply(cut=cut, end=end, applied=self.chance.choice((True, False, self.half(seen))))
         if at < 0.09 and not seen.is_bulk and not seen.is_collector:
             return Reply(cut="body", end="rst")
