@@ -10,7 +10,7 @@ if [ "${1:-}" = --kafka ]; then
     conf/packages.sh test
     cmake -S . -B build/Release -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
     ninja -C build/Release sinkonce target | tail -n 1
-    exec python3 -B tests/e2e/run.py --bin build/Release/proxy/sinkonce --target build/Release/tests/support/target
+    exec python3 -B tests/e2e/run.py --bin build/Release/proxy/sinkonce --target build/Release/tests/support/target --work build/e2e
 fi
 
 records=200
