@@ -14,10 +14,7 @@
 /* A poll for acknowledgements writes nothing. */
 static bool is_write(const struct exchange *ex)
 {
-    enum http1_method method = ex->request->head.method;
-    if (ex->poll != NULL)
-        return false;
-    return method == HTTP1_POST || method == HTTP1_PUT || method == HTTP1_PATCH || method == HTTP1_DELETE;
+    return ex->poll == NULL && request_is_write(ex->request);
 }
 
 static enum counter counter_of_outcome(enum outcome outcome)

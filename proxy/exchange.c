@@ -409,12 +409,6 @@ static void exchange_claim(struct exchange *ex)
 
 /* ---- begin --------------------------------------------------------------------------------------------------- */
 
-static bool is_write(const struct request *request)
-{
-    enum http1_method method = request->head.method;
-    return method == HTTP1_POST || method == HTTP1_PUT || method == HTTP1_PATCH || method == HTTP1_DELETE;
-}
-
 static void exchange_begin(struct exchange *ex)
 {
     const struct program *program = ex->loop->program;
@@ -427,7 +421,7 @@ static void exchange_begin(struct exchange *ex)
         exchange_finish(ex, FINISH_OPTIONS);
         return;
     }
-    if (ex->mode == MODE_OFF || !is_write(ex->request)) {
+    if (ex->mode == MODE_OFF || !request_is_write(ex->request)) {
         exchange_forward(ex, NULL);
         return;
     }

@@ -13,23 +13,6 @@
 #include "identify_header.h"
 #include "identify_shapes.h"
 
-static bool has_records(const struct request *request)
-{
-    switch (request->head.method) {
-    case HTTP1_POST:
-    case HTTP1_PUT:
-    case HTTP1_PATCH:
-    case HTTP1_DELETE:
-        return true;
-    case HTTP1_GET:
-    case HTTP1_HEAD:
-    case HTTP1_OPTIONS:
-    case HTTP1_METHOD_COUNT:
-        break;
-    }
-    return false;
-}
-
 /* ---- the body ------------------------------------------------------------------------------------------------ */
 
 /* Its one coding; several are none of ours (RFC 9110, 8.4). */
@@ -256,7 +239,7 @@ bool identify(const struct identifier *identifier, const struct request *request
     assert(request->body != NULL || request->body_bytes == 0);
     *ret = (struct identified){ .shape = SHAPE_IS_NONE, .rule = "" };
     ret->body = request->body_bytes > 0 ? slice_of(request->body, request->body_bytes) : slice_of("", 0);
-    if (!has_records(request))
+    if (!request_is_write(request))
         return true;
     if (!body_open(identifier, request, ret))
         return false;

@@ -28,4 +28,11 @@ struct request {
     char peer[64];          /* address of the connector, for logs */
 };
 
+/* Only these methods can hold records; all others are passed on untouched. */
+static inline bool request_is_write(const struct request *request)
+{
+    enum http1_method method = request->head.method;
+    return method == HTTP1_POST || method == HTTP1_PUT || method == HTTP1_PATCH || method == HTTP1_DELETE;
+}
+
 #endif
