@@ -77,9 +77,9 @@ void exchange_move(struct exchange *ex, enum exchange_state next);
 void exchange_finish(struct exchange *ex, enum finish finish);
 void exchange_on_split(struct exchange *ex); /* all parts have ended and are settled */
 enum doubt_cause doubt_cause_of(const struct flight *flight);
-/* Hand FLIGHT, which holds the results of an earlier attempt or nothing, to the target client. */
 /* The answer's body as it can be read goes into ANSWER.  One that cannot be opened proves nothing: it is empty then. */
 void exchange_answer_open(struct exchange *ex);
+/* Hand FLIGHT, which holds the results of an earlier attempt or nothing, to the target client. */
 void exchange_flight_begin(struct flight *flight, const struct exchange *ex, const struct plan *plan,
                            const struct pass *pass, void (*done)(struct flight *flight));
 

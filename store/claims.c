@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include "applied.h"
 #include "audit.h"
+#include "firsts.h"
 #include "marks.h"
 #include "opens.h"
 #include "partitions.h"
@@ -32,6 +33,8 @@ struct judgement {
     const struct record *offender; /* borrowed from the claim; NULL: none */
     record_mark stored;
     bool is_first_sight;
+    bool has_unknown;     /* a partition that was never met */
+    struct firsts firsts; /* owned; found when first needed */
 };
 
 /* How many would be INTENT. */
@@ -109,29 +112,25 @@ static void judge_contradiction(struct judgement *judgement, const struct stretc
     judgement->stored = stored;
 }
 
-/* The lowest offset that CLAIM holds of the partition of its record INDEX. */
-static int64_t lowest_in(const struct claim *claim, size_t index)
-{
-    const struct record_key *key = &claim->records[index].key;
-    int64_t lowest = key->offset;
-    for (size_t i = 0; i < claim->record_count && lowest > 0; i++) {
-        const struct record_key *other = &claim->records[i].key;
-        if (other->offset < lowest && other->partition == key->partition &&
-            slice_equals(other->topic, key->topic))
-            lowest = other->offset;
-    }
-    return lowest;
-}
-
 /* A partition that was never met and does not begin at 0: did we lose our memory, or it its beginning?  Its records may
  * stand apart in the claim, the first of them behind others. */
+static bool is_first_sight_held(const struct machine *machine, struct judgement *judgement,
+                                const struct claim *claim, const struct stretch *stretch)
+{
+    if (!machine->settings.is_first_sight_held || first_of(stretch) == 0)
+        return false;
+    if (judgement->is_first_sight) /* one reason is enough to hold all */
+        return true;
+    if (judgement->firsts.count == 0 && !firsts_find(machine, claim, &judgement->firsts))
+        return true; /* no memory to look: asked again, it may be there */
+    return firsts_lowest(&judgement->firsts, &stretch->records[0].key) > 0;
+}
+
 static void judge_unknown_partition(const struct machine *machine, struct judgement *judgement,
                                     const struct claim *claim, const struct stretch *stretch)
 {
-    size_t index = (size_t)(stretch->records - claim->records);
-    bool is_held =
-        machine->settings.is_first_sight_held && first_of(stretch) > 0 &&
-        (judgement->is_first_sight || lowest_in(claim, index) > 0); /* one reason is enough to hold all */
+    bool is_held = is_first_sight_held(machine, judgement, claim, stretch);
+    judgement->has_unknown = true;
     fill(stretch->verdicts, stretch->count, is_held ? VERDICT_CONFLICT : VERDICT_NEW);
     if (!is_held) {
         judgement->fresh_count += stretch->count;
@@ -323,16 +322,32 @@ static void note_conflict(struct machine *machine, const struct judgement *judge
     audit_conflict(machine, partition, &what);
 }
 
-static struct partition *meet_partition(struct machine *machine, const struct claim *claim, size_t index)
+/* False: no memory, and the transaction is spoilt. */
+static bool meet_partitions(struct machine *machine, const struct firsts *firsts)
 {
-    const struct record_key *key = &claim->records[index].key;
-    struct partition *partition = partitions_add(machine, key->topic, key->partition);
-    int64_t lowest = lowest_in(claim, index);
-    if (partition != NULL && lowest > 0) {
+    for (size_t i = 0; i < firsts->count; i++) {
+        const struct record_key *key = &firsts->at[i]->key;
+        struct partition *partition = partitions_add(machine, key->topic, key->partition);
+        if (partition == NULL)
+            return false;
+        if (key->offset == 0)
+            continue;
         machine->figures.first_sight_count++;
-        audit_event(machine, EVENT_FIRST_SIGHT, partition, lowest, lowest, "first seen above offset 0");
+        audit_event(machine, EVENT_FIRST_SIGHT, partition, key->offset, key->offset,
+                    "first seen above offset 0");
     }
-    return partition;
+    return true;
+}
+
+static bool meet_unknown(struct machine *machine, const struct claim *claim, struct judgement *judgement)
+{
+    if (!judgement->has_unknown)
+        return true;
+    if (judgement->firsts.count == 0 && !firsts_find(machine, claim, &judgement->firsts)) {
+        rows_spoil(machine->rows);
+        return false;
+    }
+    return meet_partitions(machine, &judgement->firsts);
 }
 
 /* The part of a doubt that came again. */
@@ -435,15 +450,13 @@ static void note_leaps(struct machine *machine, const struct stretch *stretch)
     }
 }
 
-static void act(struct machine *machine, struct claim *claim, const struct judgement *judgement)
+static void act(struct machine *machine, struct claim *claim, struct judgement *judgement)
 {
     uint64_t claim_id = machine->boot << 40 | machine->next_claim_number++;
+    if (!meet_unknown(machine, claim, judgement))
+        return;
     for (size_t index = 0; index < claim->record_count;) {
         struct stretch stretch = stretch_at(machine, claim, index);
-        if (stretch.partition == NULL)
-            stretch.partition = meet_partition(machine, claim, index);
-        if (stretch.partition == NULL)
-            return;
         note_leaps(machine, &stretch);
         act_on_stretch(machine, &stretch, claim_id);
         index += stretch.count;
@@ -570,8 +583,10 @@ static enum trial try_claim(struct machine *machine, struct claim *claim, const 
     bool is_held = judgement.hindrance != NULL && !judgement.is_conflict;
     bool is_late = !is_held && !judgement.is_conflict && change_count > 0 && is_behind(machine, claim, self);
     *ret_hindrance = judgement.hindrance;
-    if ((is_held || is_late) && !is_last)
+    if ((is_held || is_late) && !is_last) {
+        firsts_deinit(&judgement.firsts);
         return is_held ? TRIAL_HINDERED : TRIAL_BEHIND;
+    }
     machine->figures.below_window_count += judgement.folded_count;
     if (judgement.is_conflict) {
         note_conflict(machine, &judgement);
@@ -583,6 +598,7 @@ static enum trial try_claim(struct machine *machine, struct claim *claim, const 
         else if (claim->record_count == 1 && judgement.reply_from != NULL)
             replies_give(machine, judgement.reply_from, claim->records[0].key.offset, claim);
     }
+    firsts_deinit(&judgement.firsts);
     machine->answers.claim(machine->answers.shell, claim, status);
     return TRIAL_ANSWERED;
 }

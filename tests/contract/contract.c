@@ -734,6 +734,52 @@ static void test_Z03_a_partition_first_seen_in_its_middle_is_counted(void **stat
     assert_int_equal(figures.first_sight_count, 1);
 }
 
+/* Records of many partitions, mixed: each partition is met once, at its oldest. */
+static void offer_mixed(struct order *mixed)
+{
+    order_init(mixed, "orders", 4, 7, 1);
+    order_add(mixed, "orders", 5, 3, MARK_NONE);
+    order_add(mixed, "parcels", 4, 0, MARK_NONE);
+    order_add(mixed, "orders", 4, 5, MARK_NONE);
+    order_add(mixed, "orders", 6, 1, MARK_NONE);
+    order_add(mixed, "orders", 6, 0, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, mixed), STORE_OK);
+}
+
+static void test_Z03_partitions_that_come_mixed_are_each_met_at_their_oldest_record(void **state)
+{
+    static struct order mixed;
+    struct store_figures figures;
+    (void)state;
+    begin(NULL);
+    offer_mixed(&mixed);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(mixed.verdicts[i], VERDICT_NEW);
+    assert_int_equal(desk_settle(&desk, &mixed, OUTCOME_APPLIED), STORE_OK);
+    store_figures_get(store, &figures);
+    assert_int_equal(figures.first_sight_count, 2); /* orders/4 at 5, orders/5 at 3 */
+    order_deinit(&mixed);
+}
+
+static void test_Z03_held_only_partitions_without_a_beginning_wait(void **state)
+{
+    static struct order mixed;
+    struct store_options options = desk_options(folder);
+    options.is_first_sight_held = true;
+    (void)state;
+    begin(&options);
+    order_init(&mixed, "orders", 6, 1, 1);
+    order_add(&mixed, "orders", 6, 0, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, &mixed), STORE_OK);
+    assert_int_equal(mixed.verdicts[0], VERDICT_NEW);
+    assert_int_equal(desk_settle(&desk, &mixed, OUTCOME_APPLIED), STORE_OK);
+    offer_mixed(&mixed);
+    assert_int_equal(mixed.verdicts[0], VERDICT_CONFLICT);
+    assert_int_equal(mixed.verdicts[2], VERDICT_NEW);
+    assert_int_equal(mixed.verdicts[4], VERDICT_APPLIED);
+    order_deinit(&mixed);
+}
+
 static void test_Z03_held_at_first_sight_it_waits_for_a_decision(void **state)
 {
     struct store_options options = desk_options(folder);
@@ -1255,6 +1301,8 @@ int main(void)
         TEST(test_marks_of_different_kinds_or_none_do_not_contradict),
         TEST(test_without_identity_nothing_is_a_conflict),
         TEST(test_Z03_a_partition_first_seen_in_its_middle_is_counted),
+        TEST(test_Z03_partitions_that_come_mixed_are_each_met_at_their_oldest_record),
+        TEST(test_Z03_held_only_partitions_without_a_beginning_wait),
         TEST(test_Z03_held_at_first_sight_it_waits_for_a_decision),
         TEST(test_Z02_a_log_that_was_cut_is_told_from_a_topic_created_anew),
         TEST(test_L16_a_backup_is_a_file_that_did_not_exist),

@@ -98,13 +98,26 @@ static struct fake_partition *find_partition(struct store *store, const struct r
     return NULL;
 }
 
-static struct fake_partition *add_partition(struct store *store, const struct record_key *key)
+/* The oldest offset that CLAIM holds of KEY's partition. */
+static int64_t oldest_in(const struct claim *claim, const struct record_key *key)
+{
+    int64_t oldest = key->offset;
+    for (size_t i = 0; i < claim->record_count; i++) {
+        const struct record_key *other = &claim->records[i].key;
+        if (other->partition == key->partition && slice_equals(other->topic, key->topic) &&
+            other->offset < oldest)
+            oldest = other->offset;
+    }
+    return oldest;
+}
+
+static struct fake_partition *add_partition(struct store *store, const struct record_key *key, int64_t oldest)
 {
     store->partitions = grown(store->partitions, store->partition_count, sizeof store->partitions[0]);
     struct fake_partition *partition = &store->partitions[store->partition_count++];
     memcpy(partition->topic, key->topic.at, key->topic.byte_count);
     partition->partition = key->partition;
-    if (key->offset > 0)
+    if (oldest > 0)
         store->figures.first_sight_count++;
     return partition;
 }
@@ -259,7 +272,7 @@ static void open_conflict(struct store *store, const struct record *record, reco
 {
     struct fake_partition *partition = find_partition(store, &record->key);
     if (partition == NULL)
-        partition = add_partition(store, &record->key);
+        partition = add_partition(store, &record->key, record->key.offset);
     if (partition->conflict.id != 0)
         return;
     partition->conflict = (struct conflict_row){ .id = store->next_id++,
@@ -317,11 +330,13 @@ static enum verdict judge_known(struct store *store, const struct record *record
     return VERDICT_IN_FLIGHT;
 }
 
-static enum verdict judge(struct store *store, const struct record *record, struct found *found)
+static enum verdict judge(struct store *store, const struct claim *claim, const struct record *record,
+                          struct found *found)
 {
     struct fake_partition *partition = find_partition(store, &record->key);
     struct fake_record *known = find(store, &record->key);
-    bool is_first_sight = partition == NULL && store->options.is_first_sight_held && record->key.offset > 0;
+    bool is_first_sight = partition == NULL && store->options.is_first_sight_held && record->key.offset > 0 &&
+                          oldest_in(claim, &record->key) > 0;
     if (is_first_sight)
         open_conflict(store, record, MARK_NONE, true);
     if (is_first_sight || (partition != NULL && partition->conflict.id != 0)) {
@@ -343,9 +358,11 @@ static void keep_context(struct fake_record *record, const struct slice *context
     memcpy(record->context, context->at, record->context_bytes);
 }
 
-static void act_on(struct store *store, const struct record *record, const struct slice *context,
-                   enum verdict verdict, uint64_t claim_id)
+static void act_on(struct store *store, const struct claim *claim, size_t index)
 {
+    const struct record *record = &claim->records[index];
+    const struct slice *context = claim->contexts == NULL ? NULL : &claim->contexts[index];
+    enum verdict verdict = claim->ret_verdicts[index];
     struct fake_record *known = find(store, &record->key);
     bool is_doubt = known != NULL && known->state == FAKE_IN_DOUBT;
     if (is_doubt) {
@@ -361,7 +378,7 @@ static void act_on(struct store *store, const struct record *record, const struc
         return;
     store->figures.resolved_retry += is_doubt;
     if (find_partition(store, &record->key) == NULL)
-        add_partition(store, &record->key);
+        add_partition(store, &record->key, oldest_in(claim, &record->key));
     if (known == NULL)
         known = add(store, record);
     if (known->state == FAKE_APPLIED) {
@@ -370,7 +387,7 @@ static void act_on(struct store *store, const struct record *record, const struc
     }
     keep_context(known, context);
     known->state = FAKE_IN_FLIGHT;
-    known->claim_id = claim_id;
+    known->claim_id = claim->ret_claim_id;
     known->attempts++;
 }
 
@@ -412,7 +429,7 @@ static bool try_claim(struct store *store, struct claim *claim, const struct pos
 {
     struct found found = { 0 };
     for (size_t i = 0; i < claim->record_count; i++)
-        claim->ret_verdicts[i] = judge(store, &claim->records[i], &found);
+        claim->ret_verdicts[i] = judge(store, claim, &claim->records[i], &found);
     bool is_late = !found.is_hindered && !found.is_conflict && is_behind(claim, first);
     if ((found.is_hindered || is_late) && !found.is_conflict && !is_last)
         return false;
@@ -431,8 +448,7 @@ static bool try_claim(struct store *store, struct claim *claim, const struct pos
         claim->ret_replayed_count = found.replayed_count;
         claim->ret_claim_id = found.new_count > 0 ? store->next_id++ : 0;
         for (size_t i = 0; i < claim->record_count; i++)
-            act_on(store, &claim->records[i], claim->contexts == NULL ? NULL : &claim->contexts[i],
-                   claim->ret_verdicts[i], claim->ret_claim_id);
+            act_on(store, claim, i);
         give_reply(store, claim);
     }
     finish(&claim->posting, STORE_OK);
