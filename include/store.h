@@ -261,14 +261,15 @@ struct replay_row {
 enum question_kind {
     ASK_RECORD,     /* topic, partition, first -> state and, when in doubt, the row in doubts */
     ASK_DOUBTS,     /* topic or "", after_id, row_count_max -> doubts, ascending by id */
-    ASK_PARTITIONS, /* topic or "", row_count_max -> partitions */
-    ASK_CONFLICTS,
+    ASK_PARTITIONS, /* topic or "", after_topic and after_partition, row_count_max -> partitions, ascending by topic and
+                       number, from behind that one on.  From the start: after_topic "" */
+    ASK_CONFLICTS,  /* topic or "", after_id, row_count_max -> conflicts, ascending by id */
     ASK_INTERVALS,  /* topic, partition, first (from where), row_count_max -> intervals, ascending, of the present
                        generation: what is applied, in flight and in doubt; what lies between is a gap.  ret_count is
                        one above ret_row_count when there are more; NOT_FOUND: a partition never met */
     ASK_PROBES,     /* topic or "", after_id and after_offset, row_count_max -> probes: each record in doubt, ascending
                        by doubt id and offset, from behind (after_id, after_offset) on.  From the start: 0 and -1 */
-    ASK_REPLAYS,    /* topic or "", row_count_max -> replays */
+    ASK_REPLAYS,    /* topic or "", after_id, row_count_max -> replays, ascending by id */
     DO_REPLAY_OPEN, /* topic, partition, first..last, until_ms, detail -> ret_id: what is applied in there may be sent
                        again, once each, until until_ms (Unix time).  MISMATCH: it overlaps an open window, or there are
                        1,000; NOT_FOUND: a partition never met, an empty range, a time that is over */
@@ -301,6 +302,8 @@ struct question {
     int64_t first, last;
     uint64_t doubt_id, after_id, expect_count, until_ms;
     int64_t after_offset;
+    char after_topic[TOPIC_BYTES_MAX + 1];
+    int32_t after_partition;
     bool is_applied, is_new_topic;
     char detail[192];         /* who and why: goes into the event */
     size_t row_count_max;     /* at most 10,000 */
@@ -310,7 +313,7 @@ struct question {
     enum record_state ret_state;
     uint64_t ret_id;
     char ret_why[160];
-    uint64_t ret_count;       /* rows that match in all, or records changed */
+    uint64_t ret_count;       /* rows that match in all, from the place asked for on; or records changed */
     size_t ret_row_count;
     union {
         struct doubt_row *doubts;

@@ -114,7 +114,8 @@ static char *json_line(const json_t *json)
     return line;
 }
 
-static void answer_json(struct admin_call *call, int status, json_t *json, const struct http1_field *field)
+void admin_answer_json_with(struct admin_call *call, int status, json_t *json,
+                            const struct http1_field *field)
 {
     char *text = json_line(json);
     json_decref(json);
@@ -126,7 +127,7 @@ static void answer_json(struct admin_call *call, int status, json_t *json, const
 
 void admin_answer_json(struct admin_call *call, int status, json_t *json)
 {
-    answer_json(call, status, json, NULL);
+    admin_answer_json_with(call, status, json, NULL);
 }
 
 void admin_refuse(struct admin_call *call, int status, const char *label, const struct http1_field *field,
@@ -137,8 +138,8 @@ void admin_refuse(struct admin_call *call, int status, const char *label, const 
     va_start(arguments, format);
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
-    answer_json(call, status, json_pack("{s:s, s:o}", "error", label, "detail", admin_text_json(detail)),
-                field);
+    admin_answer_json_with(call, status,
+                           json_pack("{s:s, s:o}", "error", label, "detail", admin_text_json(detail)), field);
 }
 
 json_t *admin_time_json(uint64_t time_ms)

@@ -65,6 +65,9 @@ bool admin_has_type(const struct admin_call *call, const char *type); /* of its 
 void admin_answer_text(struct admin_call *call, int status, const char *content_type, char *text);
 /* JSON is taken; NULL: no memory, answered with 503. */
 void admin_answer_json(struct admin_call *call, int status, json_t *json);
+/* The same with one more field of the head. */
+void admin_answer_json_with(struct admin_call *call, int status, json_t *json,
+                            const struct http1_field *field);
 /* {"error":LABEL,"detail":...}; FIELD is one more field of the head, or NULL. */
 void admin_refuse(struct admin_call *call, int status, const char *label, const struct http1_field *field,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));

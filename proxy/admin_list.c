@@ -1,12 +1,16 @@
 /*
  * admin_list.c - what the ledger knows, row by row, as JSON.
  *
- * Listings that can be long are read page by page: "next" is the value for the next call's after=, null at the end.
+ * Listings are read page by page: "next" is the value for the next call's after=, null at the end, and the field Link
+ * names that call (RFC 8288).
  * Ids are text, because many readers of JSON round numbers above 2^53.
  */
 #include "admin_call.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include "admin_query.h"
+
+enum { LINK_BYTES_MAX = 1024 };
 
 /* Read the query into the question.  False: already refused. */
 static bool question_fill(struct admin_call *call, enum question_kind kind, unsigned known, unsigned required)
@@ -27,22 +31,48 @@ static bool question_fill(struct admin_call *call, enum question_kind kind, unsi
     question->partition = query.partition;
     question->first = question->last = query.offset;
     question->after_id = query.after;
+    memcpy(question->after_topic, query.after_topic, sizeof question->after_topic);
+    question->after_partition = query.after_partition;
     question->row_count_max = query.limit == 0 ? ADMIN_ROWS_DEFAULT : (size_t)query.limit;
     return true;
+}
+
+/* JSON is taken; its member "next", when it is no null, stands in the call that gives the next page as CURSOR. */
+static void answer_page(struct admin_call *call, const char *cursor, json_t *json)
+{
+    char link[LINK_BYTES_MAX];
+    const struct question *question = &call->question;
+    const struct http1_head *head = &call->request->head;
+    const char *next = json_string_value(json_object_get(json, "next"));
+    bool is_topic_asked = call->rest.byte_count == 0 && question->topic[0] != '\0';
+    if (next == NULL) {
+        admin_answer_json(call, 200, json);
+        return;
+    }
+    snprintf(link, sizeof link, "<%.*s?%s%s%slimit=%zu&%s=%s>; rel=\"next\"", (int)head->path.byte_count,
+             head->path.at, is_topic_asked ? "topic=" : "", is_topic_asked ? question->topic : "",
+             is_topic_asked ? "&" : "", question->row_count_max, cursor, next);
+    struct http1_field field = { slice_of_text("Link"), slice_of_text(link) };
+    admin_answer_json_with(call, 200, json, &field);
 }
 
 /* ROWS and NEXT are taken. */
 static void answer_rows(struct admin_call *call, const char *name, json_t *rows, json_t *next)
 {
-    admin_answer_json(call, 200,
-                      json_pack("{s:o, s:I, s:o}", name, rows, "total", (json_int_t)call->question.ret_count,
-                                "next", next));
+    answer_page(call, "after",
+                json_pack("{s:o, s:I, s:o}", name, rows, "total", (json_int_t)call->question.ret_count,
+                          "next", next));
 }
 
-/* The cursor behind the last row when the page is full, else null. */
+static bool is_cut(const struct question *question)
+{
+    return question->ret_row_count > 0 && question->ret_count > question->ret_row_count;
+}
+
+/* The cursor behind the last row when there are more, else null. */
 static json_t *next_json(const struct question *question, uint64_t last_id)
 {
-    return question->ret_row_count == question->row_count_max ? admin_id_json(last_id) : json_null();
+    return is_cut(question) ? admin_id_json(last_id) : json_null();
 }
 
 static json_t *doubt_json(const struct doubt_row *row)
@@ -89,15 +119,21 @@ static json_t *partition_json(const struct partition_row *row)
 
 static void render_partitions(struct admin_call *call)
 {
+    char place[TOPIC_BYTES_MAX + 16] = "";
+    const struct question *question = &call->question;
     json_t *rows = json_array();
-    for (size_t i = 0; i < call->question.ret_row_count; i++)
-        json_array_append_new(rows, partition_json(&call->question.ret.partitions[i]));
-    answer_rows(call, "partitions", rows, json_null());
+    for (size_t i = 0; i < question->ret_row_count; i++)
+        json_array_append_new(rows, partition_json(&question->ret.partitions[i]));
+    if (is_cut(question)) {
+        const struct partition_row *last = &question->ret.partitions[question->ret_row_count - 1];
+        snprintf(place, sizeof place, "%s/%" PRId32, last->topic, last->partition);
+    }
+    answer_rows(call, "partitions", rows, place[0] == '\0' ? json_null() : json_string(place));
 }
 
 void admin_on_partitions(struct admin_call *call)
 {
-    if (question_fill(call, ASK_PARTITIONS, QUERY_TOPIC | QUERY_LIMIT, 0))
+    if (question_fill(call, ASK_PARTITIONS, QUERY_TOPIC | QUERY_LIMIT | QUERY_AFTER_PARTITION, 0))
         admin_ask(call, render_partitions);
 }
 
@@ -145,9 +181,9 @@ static void render_intervals(struct admin_call *call)
                                               (json_int_t)row->last, "state", record_state_name(row->state)));
     if (question->ret_count > question->ret_row_count && question->ret_row_count > 0)
         next = admin_id_json((uint64_t)row[-1].last + 1);
-    admin_answer_json(call, 200,
-                      json_pack("{s:s, s:i, s:o, s:o}", "topic", question->topic, "partition",
-                                (int)question->partition, "intervals", rows, "next", next));
+    answer_page(call, "from",
+                json_pack("{s:s, s:i, s:o, s:o}", "topic", question->topic, "partition",
+                          (int)question->partition, "intervals", rows, "next", next));
 }
 
 /* /partitions/TOPIC/PARTITION/intervals */
@@ -178,21 +214,23 @@ void admin_on_intervals(struct admin_call *call)
 
 static void render_replays(struct admin_call *call)
 {
+    uint64_t last_id = 0;
     json_t *rows = json_array();
     for (size_t i = 0; i < call->question.ret_row_count; i++) {
         const struct replay_row *row = &call->question.ret.replays[i];
+        last_id = row->id;
         json_array_append_new(
             rows, json_pack("{s:o, s:s, s:i, s:I, s:I, s:o, s:o, s:I}", "id", admin_id_json(row->id), "topic",
                             row->topic, "partition", (int)row->partition, "from", (json_int_t)row->first,
                             "to", (json_int_t)row->last, "opened", admin_time_json(row->opened_ms), "until",
                             admin_time_json(row->until_ms), "replayed", (json_int_t)row->replayed_count));
     }
-    answer_rows(call, "replays", rows, json_null());
+    answer_rows(call, "replays", rows, next_json(&call->question, last_id));
 }
 
 void admin_on_replays(struct admin_call *call)
 {
-    if (question_fill(call, ASK_REPLAYS, QUERY_TOPIC | QUERY_LIMIT, 0))
+    if (question_fill(call, ASK_REPLAYS, QUERY_TOPIC | QUERY_LIMIT | QUERY_AFTER, 0))
         admin_ask(call, render_replays);
 }
 

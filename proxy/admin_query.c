@@ -10,8 +10,9 @@ enum { VALUE_BYTES_MAX = 512 };
 static const struct name_row {
     unsigned bit;
     const char *name;
-} names[] = { { QUERY_TOPIC, "topic" }, { QUERY_PARTITION, "partition" }, { QUERY_OFFSET, "offset" },
-              { QUERY_AFTER, "after" }, { QUERY_LIMIT, "limit" },         { QUERY_FROM, "from" } };
+} names[] = { { QUERY_TOPIC, "topic" },          { QUERY_PARTITION, "partition" }, { QUERY_OFFSET, "offset" },
+              { QUERY_AFTER, "after" },          { QUERY_LIMIT, "limit" },         { QUERY_FROM, "from" },
+              { QUERY_AFTER_PARTITION, "after" } };
 
 /* Cut the next "name=value" off QUERY. */
 static bool pair_next(struct slice *query, struct slice *ret_name, struct slice *ret_value)
@@ -90,6 +91,21 @@ static const char *topic_set(struct slice value, struct admin_query *query)
     return NULL;
 }
 
+/* As a page of /partitions gives it in its "next". */
+static const char *place_set(struct slice value, struct admin_query *query)
+{
+    uint64_t number;
+    const char *slash = value.byte_count == 0 ? NULL : memchr(value.at, '/', value.byte_count);
+    struct slice topic = slice_of(value.at, slash == NULL ? 0 : (size_t)(slash - value.at));
+    if (!topic_is_legal(topic) ||
+        !decimal_read(slice_of(slash + 1, value.byte_count - topic.byte_count - 1), INT32_MAX, &number))
+        return "must be TOPIC/PARTITION, as \"next\" of the page before says";
+    memcpy(query->after_topic, topic.at, topic.byte_count);
+    query->after_topic[topic.byte_count] = '\0';
+    query->after_partition = (int32_t)number;
+    return NULL;
+}
+
 static const char *number_set(unsigned bit, struct slice value, struct admin_query *query)
 {
     uint64_t number;
@@ -112,6 +128,13 @@ static const char *number_set(unsigned bit, struct slice value, struct admin_que
     return NULL;
 }
 
+static const char *value_set(unsigned bit, struct slice value, struct admin_query *query)
+{
+    if (bit == QUERY_TOPIC)
+        return topic_set(value, query);
+    return bit == QUERY_AFTER_PARTITION ? place_set(value, query) : number_set(bit, value, query);
+}
+
 bool admin_query_read(struct slice query, unsigned known, struct admin_query *ret_query, char ret_why[],
                       size_t why_bytes_max)
 {
@@ -128,7 +151,7 @@ bool admin_query_read(struct slice query, unsigned known, struct admin_query *re
         else if (!value_decode(value, decoded_bytes, &value))
             why = "has a broken percent escape, or is too long";
         else
-            why = bit == QUERY_TOPIC ? topic_set(value, ret_query) : number_set(bit, value, ret_query);
+            why = value_set(bit, value, ret_query);
         ret_query->given |= bit;
         if (why != NULL) {
             int shown = name.byte_count > 40 ? 40 : (int)name.byte_count;

@@ -19,6 +19,7 @@ enum {
     QUERY_AFTER = 1 << 3,
     QUERY_LIMIT = 1 << 4,
     QUERY_FROM = 1 << 5,
+    QUERY_AFTER_PARTITION = 1 << 6, /* "after" as TOPIC/PARTITION */
 };
 
 struct admin_query {
@@ -27,6 +28,8 @@ struct admin_query {
     int32_t partition;
     int64_t offset; /* of "offset" or "from" */
     uint64_t after, limit;
+    char after_topic[TOPIC_BYTES_MAX + 1];
+    int32_t after_partition;
 };
 
 /* KNOWN are the parameters that may stand in QUERY.  False: RET_WHY is the sentence. */

@@ -12,7 +12,8 @@
 #include <sysexits.h>
 #include <time.h>
 
-enum { PATH_BYTES_MAX = 1024, PAGE_ROWS = 1000, COLUMNS_OF_LISTING_MAX = 10 };
+/* A cursor is a number, or a topic with its partition. */
+enum { PATH_BYTES_MAX = 1024, AFTER_BYTES_MAX = 320, PAGE_ROWS = 1000, COLUMNS_OF_LISTING_MAX = 10 };
 
 struct listing {
     const char *path, *member; /* "/in-doubt", "in_doubt" */
@@ -48,7 +49,7 @@ static size_t page_print(const struct listing *listing, const struct cli_client 
 
 static int list_all(const struct listing *listing, struct cli_client *client)
 {
-    char path[PATH_BYTES_MAX], after[64] = "";
+    char path[PATH_BYTES_MAX], after[AFTER_BYTES_MAX] = "";
     const bool is_limited = client->arguments->values[OPTION_LIMIT] != NULL;
     size_t count = 0, page_count;
     do {
@@ -178,7 +179,7 @@ static void second_sleep(void)
 /* Here "next" is where to ask again for what comes later, so that an empty page is the end of what there is. */
 static int events_print(const struct listing *listing, struct cli_client *client)
 {
-    char path[PATH_BYTES_MAX], after[64] = "";
+    char path[PATH_BYTES_MAX], after[AFTER_BYTES_MAX] = "";
     const bool is_followed = client->arguments->values[OPTION_FOLLOW] != NULL;
     const bool is_limited = client->arguments->values[OPTION_LIMIT] != NULL;
     bool is_first = true;

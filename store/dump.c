@@ -234,29 +234,13 @@ static void dump_end(struct dumper *dumper)
     finish_line(dumper);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct partition *const *left = a, *const *right = b;
-    int order = strcmp((*left)->topic, (*right)->topic);
-    return order != 0 ? order : ((*left)->number > (*right)->number) - ((*left)->number < (*right)->number);
-}
-
 static void dump_partitions(struct dumper *dumper)
 {
-    size_t count = 0;
     struct machine *machine = dumper->machine;
-    struct partition **all = malloc((machine->partition_count + 1) * sizeof all[0]);
-    if (all == NULL) {
-        rows_spoil(machine->rows);
-        return;
-    }
-    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
-         partition = partitions_next(machine, partition))
-        all[count++] = partition;
-    qsort(all, count, sizeof all[0], by_name);
-    for (size_t i = 0; i < count && !dumper->is_stopped && rows_status(machine->rows) == ROWS_OK; i++)
-        dump_partition(dumper, all[i]);
-    free(all);
+    struct partition *const *all = partitions_by_name(machine);
+    for (size_t i = 0; i < machine->partition_count && !dumper->is_stopped; i++)
+        if (rows_status(machine->rows) == ROWS_OK)
+            dump_partition(dumper, all[i]);
 }
 
 bool dump(struct machine *machine, const struct store_row *row, store_line_fn *line, void *context)

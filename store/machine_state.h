@@ -99,6 +99,8 @@ struct machine {
     bool is_counters_dirty;
     struct partition **buckets; /* owned */
     size_t bucket_count, partition_count;
+    struct partition **by_name; /* owned: all of them, the first sorted_count in order */
+    size_t by_name_room, sorted_count;
     struct partition *dirty_partitions;
     struct chunk_slot *slots; /* owned: CHUNK_SLOTS */
     uint8_t *reply_bytes;     /* owned: room to form a reply row */

@@ -1,5 +1,7 @@
 /*
- * partitions.c - the partitions that the ledger has met: a hash table over the PART rows.
+ * partitions.c - the partitions that the ledger has met: a hash table over the PART rows, and a list by name.
+ *
+ * None ever leaves, so the list is put in order only when one has come, and only for who asks: claims need no order.
  */
 #include "partitions.h"
 
@@ -7,7 +9,7 @@
 #include "opens.h"
 #include "replays.h"
 
-enum { BUCKETS_AT_FIRST = 64 };
+enum { BUCKETS_AT_FIRST = 64, LISTED_AT_FIRST = 64 };
 
 /* FNV-1a: topics are short, and whoever may choose them may also write to the target. */
 static uint64_t hash_of(struct slice topic, int32_t number)
@@ -62,9 +64,21 @@ static bool grow(struct machine *machine)
     return true;
 }
 
+static bool list_grow(struct machine *machine)
+{
+    size_t room = machine->by_name_room == 0 ? LISTED_AT_FIRST : 2 * machine->by_name_room;
+    struct partition **by_name = realloc(machine->by_name, room * sizeof by_name[0]);
+    if (by_name == NULL)
+        return false;
+    machine->by_name = by_name;
+    machine->by_name_room = room;
+    return true;
+}
+
 static struct partition *insert(struct machine *machine, struct slice topic, int32_t number)
 {
-    if (machine->partition_count >= machine->bucket_count && !grow(machine))
+    if ((machine->partition_count >= machine->bucket_count && !grow(machine)) ||
+        (machine->partition_count >= machine->by_name_room && !list_grow(machine)))
         return NULL;
     struct partition *partition = calloc(1, sizeof *partition);
     if (partition == NULL)
@@ -75,7 +89,7 @@ static struct partition *insert(struct machine *machine, struct slice topic, int
     struct partition **bucket = bucket_of(machine, topic, number);
     partition->next_in_bucket = *bucket;
     *bucket = partition;
-    machine->partition_count++;
+    machine->by_name[machine->partition_count++] = partition;
     return partition;
 }
 
@@ -132,6 +146,40 @@ void partitions_untouch(struct machine *machine, struct partition *partition)
         *link = partition->next_dirty;
     partition->is_dirty = false;
     partition->next_dirty = NULL;
+}
+
+static int order_of(const struct partition *partition, const char *topic, int32_t number)
+{
+    int order = strcmp(partition->topic, topic);
+    return order != 0 ? order : (partition->number > number) - (partition->number < number);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct partition *const *left = a, *const *right = b;
+    return order_of(*left, (*right)->topic, (*right)->number);
+}
+
+struct partition *const *partitions_by_name(struct machine *machine)
+{
+    if (machine->sorted_count < machine->partition_count)
+        qsort(machine->by_name, machine->partition_count, sizeof machine->by_name[0], compare_names);
+    machine->sorted_count = machine->partition_count;
+    return machine->by_name;
+}
+
+size_t partitions_behind(struct machine *machine, const char *topic, int32_t number)
+{
+    struct partition *const *all = partitions_by_name(machine);
+    size_t low = 0, high = machine->partition_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (order_of(all[middle], topic, number) > 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 struct partition *partitions_next(const struct machine *machine, const struct partition *partition)
@@ -217,8 +265,10 @@ void partitions_forget(struct machine *machine)
         }
     }
     free(machine->buckets);
+    free(machine->by_name);
     machine->buckets = NULL;
-    machine->bucket_count = 0;
-    machine->partition_count = 0;
+    machine->by_name = NULL;
+    machine->bucket_count = machine->by_name_room = 0;
+    machine->partition_count = machine->sorted_count = 0;
     machine->dirty_partitions = NULL;
 }

@@ -15,6 +15,10 @@ void partitions_touch(struct machine *machine, struct partition *partition);
 void partitions_untouch(struct machine *machine, struct partition *partition); /* its row is gone */
 /* An empty history under a new pid; what the old pid has on disk stays there, and PAST names it. */
 void partitions_renew(struct machine *machine, struct partition *partition);
+/* All machine->partition_count of them, ascending by topic and number; valid until one is added. */
+struct partition *const *partitions_by_name(struct machine *machine);
+/* Where among them the first stands that comes behind this place; NUMBER -1: the first of TOPIC or behind it. */
+size_t partitions_behind(struct machine *machine, const char *topic, int32_t number);
 /* After PARTITION in no useful order; NULL: the first, and the end. */
 struct partition *partitions_next(const struct machine *machine, const struct partition *partition);
 

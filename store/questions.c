@@ -111,43 +111,32 @@ static void fill_partition(struct partition_row *row, const struct partition *pa
     }
 }
 
-static int partitions_by_name(const void *a, const void *b)
+/* Where the partitions that the question names begin and end among all by name; both ends of none are equal. */
+static void find_named(struct machine *machine, const struct question *question, size_t *ret_from,
+                       size_t *ret_to)
 {
-    const struct partition *const *left = a, *const *right = b;
-    int order = strcmp((*left)->topic, (*right)->topic);
-    return order != 0 ? order : ((*left)->number > (*right)->number) - ((*left)->number < (*right)->number);
-}
-
-/* All partitions that the question is about, by name; free it.  NULL: no memory. */
-static struct partition **gather_partitions(struct machine *machine, const struct question *question,
-                                            bool is_conflict_asked, size_t *ret_count)
-{
-    struct partition **all = malloc((machine->partition_count + 1) * sizeof all[0]);
-    *ret_count = 0;
-    if (all == NULL)
-        return NULL;
-    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
-         partition = partitions_next(machine, partition))
-        if (question_is_about(question, partition) && (!is_conflict_asked || partition->conflict != NULL))
-            all[(*ret_count)++] = partition;
-    qsort(all, *ret_count, sizeof all[0], partitions_by_name);
-    return all;
+    bool is_any = question->topic[0] == '\0';
+    size_t behind = question->after_topic[0] == '\0'
+                        ? 0
+                        : partitions_behind(machine, question->after_topic, question->after_partition);
+    *ret_from = is_any ? 0 : partitions_behind(machine, question->topic, -1);
+    *ret_to = is_any ? machine->partition_count : partitions_behind(machine, question->topic, INT32_MAX);
+    if (behind > *ret_from)
+        *ret_from = behind < *ret_to ? behind : *ret_to;
 }
 
 static void ask_partitions(struct machine *machine, struct question *question)
 {
-    size_t count;
-    struct partition **all = gather_partitions(machine, question, false, &count);
-    question->ret_count = count;
-    size_t row_count = count < question_row_limit(question) ? count : question_row_limit(question);
-    if (all == NULL) {
-        question->ret_status = QUESTION_FAILED;
-    } else if (question_make_room(question, row_count, sizeof *question->ret.partitions)) {
-        for (size_t i = 0; i < row_count; i++)
-            fill_partition(&question->ret.partitions[i], all[i]);
-        question->ret_row_count = row_count;
-    }
-    free(all);
+    size_t from, to;
+    struct partition *const *all = partitions_by_name(machine);
+    find_named(machine, question, &from, &to);
+    question->ret_count = to - from;
+    size_t row_count = to - from < question_row_limit(question) ? to - from : question_row_limit(question);
+    if (!question_make_room(question, row_count, sizeof *question->ret.partitions))
+        return;
+    for (size_t i = 0; i < row_count; i++)
+        fill_partition(&question->ret.partitions[i], all[from + i]);
+    question->ret_row_count = row_count;
 }
 
 static int conflicts_by_id(const void *a, const void *b)
@@ -158,18 +147,19 @@ static int conflicts_by_id(const void *a, const void *b)
 
 static void ask_conflicts(struct machine *machine, struct question *question)
 {
-    size_t count;
-    struct partition **all = gather_partitions(machine, question, true, &count);
+    size_t from, to, room = 0, count = 0;
+    struct partition *const *all = partitions_by_name(machine);
+    find_named(machine, question, &from, &to);
+    for (size_t i = from; i < to; i++)
+        room += all[i]->conflict != NULL;
+    if (!question_make_room(question, room, sizeof *question->ret.conflicts))
+        return;
+    for (size_t i = from; i < to; i++)
+        if (all[i]->conflict != NULL && all[i]->conflict->id > question->after_id)
+            question->ret.conflicts[count++] = *all[i]->conflict;
+    qsort(question->ret.conflicts, count, sizeof *question->ret.conflicts, conflicts_by_id);
     question->ret_count = count;
-    if (all == NULL) {
-        question->ret_status = QUESTION_FAILED;
-    } else if (question_make_room(question, count, sizeof *question->ret.conflicts)) {
-        for (size_t i = 0; i < count; i++)
-            question->ret.conflicts[i] = *all[i]->conflict;
-        qsort(question->ret.conflicts, count, sizeof *question->ret.conflicts, conflicts_by_id);
-        question->ret_row_count = count < question_row_limit(question) ? count : question_row_limit(question);
-    }
-    free(all);
+    question->ret_row_count = count < question_row_limit(question) ? count : question_row_limit(question);
 }
 
 static void ask_events(struct machine *machine, struct question *question)

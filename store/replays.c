@@ -157,7 +157,8 @@ void ask_replays(struct machine *machine, struct question *question)
                             sizeof *question->ret.replays))
         return;
     for (struct replay *replay = machine->replays; replay != NULL; replay = replay->next) {
-        if (is_over(machine, replay) || !question_is_about(question, replay->partition))
+        if (is_over(machine, replay) || !question_is_about(question, replay->partition) ||
+            replay->row.id <= question->after_id)
             continue;
         question->ret_count++;
         if (question->ret_row_count == limit)

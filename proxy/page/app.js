@@ -10,7 +10,7 @@
 (() => {
     const POLL_MS = 2000, SLOW_MS = 10000, ANSWER_MS = 10000;
     const BUCKET_MS = 10000, BUCKETS = 90;
-    const DOUBT_ROWS = 50, PARTITION_ROWS = 10, RUN_ROWS = 500, EVENT_ROWS = 50, EVENTS_KEPT = 1000;
+    const DOUBT_ROWS = 50, PARTITION_ROWS = 10, PARTITION_BLOCK = 1000, RUN_ROWS = 500, EVENT_ROWS = 50, EVENTS_KEPT = 1000;
     const OUTCOMES = [
         ["applied", "applied"], ["duplicate", "duplicate, dropped"], ["rejected", "rejected by the target"],
         ["not_sent", "not sent"], ["busy", "busy"], ["conflict", "conflict"], ["unkeyed", "without coordinates"],
@@ -646,7 +646,8 @@
 
     /* ---- partitions ----------------------------------------------------------------------------------------- */
 
-    const partitionPage = { topic: "", page: 0, askedAt: 0, count: 0 };
+    /* The instance tells a thousand at a time; cursors[n] is where the block number n begins. */
+    const partitionPage = { topic: "", page: 0, cursors: [""], askedAt: 0, count: 0 };
     const runs = new Map(); /* by topic and partition: { mark, from, answer, error } */
     const STATE_CLASS = { applied: "k-applied", in_doubt: "k-doubt", in_flight: "k-flight", below_window: "k-below" };
 
@@ -731,19 +732,22 @@
         if (!isForced && partitionPage.count > 100 && Date.now() - partitionPage.askedAt < SLOW_MS) return;
         partitionPage.askedAt = Date.now();
         const filter = partitionPage.topic === "" ? "" : `&topic=${encodeURIComponent(partitionPage.topic)}`;
-        const answer = await ask(`/partitions?limit=1000${filter}`);
+        const block = Math.floor(partitionPage.page * PARTITION_ROWS / PARTITION_BLOCK), before = block * PARTITION_BLOCK;
+        const after = partitionPage.cursors[block] === "" ? "" : `&after=${encodeURIComponent(partitionPage.cursors[block])}`;
+        const answer = await ask(`/partitions?limit=${PARTITION_BLOCK}${filter}${after}`);
         const all = answer.partitions.sort((a, b) => trouble(b) - trouble(a)); /* stable: else as they came */
-        partitionPage.count = all.length;
-        partitionPage.page = Math.max(0, Math.min(partitionPage.page, Math.ceil(all.length / PARTITION_ROWS) - 1));
-        const start = partitionPage.page * PARTITION_ROWS, shown = all.slice(start, start + PARTITION_ROWS);
+        const total = before + Number(answer.total);
+        if (answer.next !== null) partitionPage.cursors[block + 1] = answer.next;
+        partitionPage.count = total;
+        partitionPage.page = Math.max(0, Math.min(partitionPage.page, Math.ceil(total / PARTITION_ROWS) - 1));
+        const start = partitionPage.page * PARTITION_ROWS, shown = all.slice(start - before, start - before + PARTITION_ROWS);
         rows(at("partition-list"), shown, keyOf, buildPartition, updatePartition);
         at("partitions-empty").hidden = all.length > 0;
         say(at("partitions-empty"), partitionPage.topic === "" ? "The ledger has met no partition yet." : `The ledger has met no partition of ${partitionPage.topic}.`);
         at("partitions-empty").hidden = all.length > 0;
         at("partitions-back").hidden = start === 0;
-        at("partitions-next").hidden = start + PARTITION_ROWS >= all.length;
-        say(at("partitions-count"), all.length <= PARTITION_ROWS ? "" : `${start + 1} to ${start + shown.length} of ${answer.total}` +
-            (Number(answer.total) > all.length ? "; name a topic to see the others" : ""));
+        at("partitions-next").hidden = start + PARTITION_ROWS >= total;
+        say(at("partitions-count"), total <= PARTITION_ROWS ? "" : `${start + 1} to ${start + shown.length} of ${total}`);
         for (const node of [...at("partition-list").children]) {
             const row = shown.find((one) => keyOf(one) === node.dataset.key);
             if (row) await loadRuns(node, row);
@@ -896,6 +900,7 @@
             event.preventDefault();
             partitionPage.topic = event.target.elements.topic.value.trim();
             partitionPage.page = 0;
+            partitionPage.cursors = [""];
             await pollPanel("partitions", () => pollPartitions(true));
         });
         document.addEventListener("visibilitychange", onTick);

@@ -605,6 +605,70 @@ static void test_a_filter_resolves_what_it_names_if_the_count_is_as_expected(voi
     assert_int_equal(desk_state(&desk, "orders", 3, 17), RECORD_ABSENT);
 }
 
+static struct question doubts_of_orders(void)
+{
+    struct question question = { .kind = ASK_DOUBTS, .topic = "orders" };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    return question;
+}
+
+static void test_a_filter_may_name_only_the_doubts_that_began_just_then(void **state)
+{
+    (void)state;
+    begin(NULL);
+    make_doubt(8, 10);
+    struct question list = doubts_of_orders();
+    uint64_t since_ms = list.ret.doubts[0].since_ms;
+    store_question_deinit(&list);
+    struct question question = { .kind = DO_RESOLVE,
+                                 .topic = "orders",
+                                 .partition = 3,
+                                 .first = 10,
+                                 .last = 12,
+                                 .is_applied = true,
+                                 .until_ms = since_ms + 1,
+                                 .expect_count = 3 };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_MISMATCH);
+    assert_int_equal(question.ret_count, 0);
+    assert_int_equal(desk_state(&desk, "orders", 3, 11), RECORD_IN_DOUBT);
+    question.until_ms = since_ms;
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(question.ret_count, 3);
+    for (int64_t i = 8; i < 18; i++)
+        assert_int_equal(desk_state(&desk, "orders", 3, i),
+                         i >= 10 && i <= 12 ? RECORD_APPLIED : RECORD_IN_DOUBT);
+}
+
+static void test_a_note_is_an_event_and_nothing_else(void **state)
+{
+    (void)state;
+    begin(NULL);
+    make_doubt(8, 1);
+    for (int i = 1; i <= 2; i++) {
+        struct question question = { .kind = DO_NOTE };
+        snprintf(question.detail, sizeof question.detail, "mode observe by 127.0.0.1: reason %d", i);
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_status, QUESTION_OK);
+    }
+    struct question list = { .kind = ASK_EVENTS };
+    assert_int_equal(desk_ask(&desk, &list), STORE_OK);
+    size_t note_count = 0;
+    for (size_t i = 0; i < list.ret_row_count; i++) {
+        const struct event_row *row = &list.ret.events[i];
+        if (row->kind != EVENT_ADMIN)
+            continue;
+        assert_string_equal(row->topic, "");
+        assert_true(row->time_ms > 0);
+        assert_string_equal(row->detail, note_count++ == 0 ? "mode observe by 127.0.0.1: reason 1"
+                                                           : "mode observe by 127.0.0.1: reason 2");
+    }
+    assert_int_equal(note_count, 2);
+    store_question_deinit(&list);
+    assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_IN_DOUBT);
+}
+
 static void test_an_outcome_that_comes_after_a_decision_changes_nothing(void **state)
 {
     static struct order c;
@@ -956,6 +1020,100 @@ static void test_probes_come_page_by_page_each_record_once(void **state)
         assert_int_equal(seen[i], 1);
 }
 
+/* ---- pages ------------------------------------------------------------------------------------------------------ */
+
+static void test_partitions_come_page_by_page_by_name_also_those_met_meanwhile(void **state)
+{
+    static const char *const names[] = { "b", "a.10", "a", "a.1", "c" };
+    enum { TOPICS = 5, NUMBERS = 12, ALL = TOPICS * NUMBERS };
+    struct question question = { .kind = ASK_PARTITIONS, .row_count_max = 7 };
+    char before[TOPIC_BYTES_MAX + 1] = "";
+    size_t count = 0;
+    (void)state;
+    begin(NULL);
+    for (int32_t i = 0; i < ALL; i++)
+        assert_int_equal(
+            desk_offer(&desk, names[i % TOPICS], NUMBERS - 1 - i / TOPICS, 0, 1, MARK_NONE, OUTCOME_APPLIED),
+            VERDICT_NEW);
+    do {
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_count, ALL - count + (count > 0));
+        for (size_t i = 0; i < question.ret_row_count; i++) {
+            const struct partition_row *row = &question.ret.partitions[i];
+            assert_true(strcmp(row->topic, before) > 0 || row->partition == question.after_partition + 1);
+            memcpy(before, row->topic, sizeof before);
+            memcpy(question.after_topic, row->topic, sizeof question.after_topic);
+            question.after_partition = row->partition;
+        }
+        if (count == 0) /* behind the cursor, and among those that were in order already */
+            assert_int_equal(desk_offer(&desk, "b", NUMBERS, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+        count += question.ret_row_count;
+    } while (question.ret_row_count == 7);
+    assert_int_equal(count, ALL + 1);
+    store_question_deinit(&question);
+}
+
+static void test_partitions_of_one_topic_have_pages_of_their_own(void **state)
+{
+    (void)state;
+    begin(NULL);
+    for (int32_t i = 0; i < 30; i++)
+        assert_int_equal(desk_offer(&desk,
+                                    i % 3 == 0   ? "orders"
+                                    : i % 3 == 1 ? "bills"
+                                                 : "returns",
+                                    i, 0, 1, MARK_NONE, OUTCOME_APPLIED),
+                         VERDICT_NEW);
+    struct question question = { .kind = ASK_PARTITIONS,
+                                 .topic = "orders",
+                                 .after_topic = "orders",
+                                 .after_partition = 9,
+                                 .row_count_max = 4 };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_count, 6);
+    assert_int_equal(question.ret_row_count, 4);
+    for (int32_t i = 0; i < 4; i++) {
+        assert_string_equal(question.ret.partitions[i].topic, "orders");
+        assert_int_equal(question.ret.partitions[i].partition, 12 + 3 * i);
+    }
+    memcpy(question.after_topic, "zebra", 6); /* behind all of the topic */
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_count, 0);
+    memcpy(question.after_topic, "apples", 7); /* before all of it */
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_count, 10);
+    memcpy(question.topic, "nobody", 7);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_count, 0);
+    assert_int_equal(question.ret_row_count, 0);
+    store_question_deinit(&question);
+}
+
+static void test_conflicts_come_page_by_page_each_once(void **state)
+{
+    enum { CONFLICTS = 10 };
+    struct question question = { .kind = ASK_CONFLICTS, .row_count_max = 4 };
+    size_t count = 0;
+    (void)state;
+    begin(NULL);
+    for (int32_t i = CONFLICTS; i > 0; i--) {
+        desk_offer(&desk, "orders", i, 0, 1, mark_of_timestamp(1000), OUTCOME_APPLIED);
+        assert_int_equal(desk_offer(&desk, "orders", i, 0, 1, mark_of_timestamp(2000), OUTCOME_APPLIED),
+                         VERDICT_CONFLICT);
+    }
+    do {
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_count, CONFLICTS - count);
+        for (size_t i = 0; i < question.ret_row_count; i++) {
+            assert_true(question.ret.conflicts[i].id > question.after_id);
+            question.after_id = question.ret.conflicts[i].id;
+        }
+        count += question.ret_row_count;
+    } while (question.ret_row_count == 4);
+    assert_int_equal(count, CONFLICTS);
+    store_question_deinit(&question);
+}
+
 /* ---- intervals -------------------------------------------------------------------------------------------------- */
 
 static struct question intervals_from(int64_t first, size_t row_count_max)
@@ -1137,6 +1295,37 @@ static void test_windows_that_make_no_sense_are_refused(void **state)
     assert_int_equal(open_window(10, 12).ret_status, QUESTION_OK);
 }
 
+static void test_replays_come_page_by_page_each_once(void **state)
+{
+    enum { WINDOWS = 5 };
+    struct question list = { .kind = ASK_REPLAYS, .row_count_max = 2 };
+    size_t count = 0;
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 100, MARK_NONE, OUTCOME_APPLIED);
+    for (int64_t i = WINDOWS; i > 0; i--) {
+        struct question question = { .kind = DO_REPLAY_OPEN,
+                                     .topic = "orders",
+                                     .partition = 3,
+                                     .first = i * 10,
+                                     .last = i * 10 + 5,
+                                     .until_ms = UINT64_MAX };
+        assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+        assert_int_equal(question.ret_status, QUESTION_OK);
+    }
+    do {
+        assert_int_equal(desk_ask(&desk, &list), STORE_OK);
+        assert_int_equal(list.ret_count, WINDOWS - count);
+        for (size_t i = 0; i < list.ret_row_count; i++) {
+            assert_true(list.ret.replays[i].id > list.after_id);
+            list.after_id = list.ret.replays[i].id;
+        }
+        count += list.ret_row_count;
+    } while (list.ret_row_count == 2);
+    assert_int_equal(count, WINDOWS);
+    store_question_deinit(&list);
+}
+
 static void test_in_a_replay_window_another_record_is_still_a_conflict(void **state)
 {
     (void)state;
@@ -1293,6 +1482,8 @@ int main(void)
         TEST(test_too_many_doubts_stop_new_claims_but_not_duplicates),
         TEST(test_a_person_resolves_one_doubt_either_way),
         TEST(test_a_filter_resolves_what_it_names_if_the_count_is_as_expected),
+        TEST(test_a_filter_may_name_only_the_doubts_that_began_just_then),
+        TEST(test_a_note_is_an_event_and_nothing_else),
         TEST(test_an_outcome_that_comes_after_a_decision_changes_nothing),
         TEST(test_Z01_another_record_at_known_coordinates_is_a_conflict),
         TEST(test_Z01_decided_as_the_same_record_the_new_mark_counts),
@@ -1309,6 +1500,10 @@ int main(void)
         TEST(test_what_a_probe_must_know_is_kept_while_a_record_is_in_doubt),
         TEST(test_what_was_kept_does_not_outlive_the_doubt),
         TEST(test_probes_come_page_by_page_each_record_once),
+        TEST(test_partitions_come_page_by_page_by_name_also_those_met_meanwhile),
+        TEST(test_partitions_of_one_topic_have_pages_of_their_own),
+        TEST(test_conflicts_come_page_by_page_each_once),
+        TEST(test_replays_come_page_by_page_each_once),
         TEST(test_intervals_say_what_is_applied_in_flight_and_in_doubt),
         TEST(test_in_a_replay_window_an_applied_record_is_sent_again_once),
         TEST(test_a_replay_without_effect_leaves_the_first_delivery_and_may_come_again),

@@ -362,6 +362,31 @@ const stories = {
         }
     },
 
+    /* With blocks of 20 partitions instead of 1,000: all of them are met, each once, there and back. */
+    async pages() {
+        const names = new Set();
+        for (let partition = 0; partition < 45; partition++) await send(0, { topic: "many", partition });
+        const small = async (route) => {
+            const response = await route.fetch(), text = await response.text();
+            assert.ok(text.includes("PARTITION_BLOCK = 1000"));
+            await route.fulfill({ response, body: text.replace("PARTITION_BLOCK = 1000", "PARTITION_BLOCK = 20") });
+        };
+        const come = (page, from, to) => page.locator("#partitions-count", { hasText: `${from} to ${to} of 45` }).waitFor();
+        await visit(async (page) => {
+            for (let from = 1; from <= 45; from += 10) {
+                await come(page, from, Math.min(from + 9, 45));
+                for (const one of await page.locator("#partition-list > li").all()) names.add(await one.getAttribute("data-key"));
+                if (from < 41) await page.locator("#partitions-next").click();
+            }
+            assert.equal(names.size, 45);
+            assert.equal(await page.locator("#partitions-next").isVisible(), false);
+            for (const from of [31, 21, 11, 1]) {
+                await page.locator("#partitions-back").click();
+                await come(page, from, from + 9);
+            }
+        }, { prepare: (page) => page.route("**/app.js", small) });
+    },
+
     async hidden() {
         let count = 0;
         await visit(async (page) => {

@@ -103,6 +103,9 @@ class Test(Story):
     def test_long_names_huge_offsets_and_many_partitions_fit_on_every_screen(self):
         self.tell("looks")
 
+    def test_more_partitions_than_one_answer_tells_are_paged_through(self):
+        self.tell("pages")
+
     def test_a_hidden_page_asks_nothing(self):
         self.tell("hidden")
 

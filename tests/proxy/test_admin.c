@@ -539,6 +539,50 @@ static void test_partitions_conflicts_and_events_are_listed(void **state)
     assert_string_equal(conn.body, "{\"events\":[],\"total\":0,\"next\":\"6\"}\n");
 }
 
+static void test_a_page_names_the_next_one_in_its_link(void **state)
+{
+    (void)state;
+    get("/partitions?limit=1&topic=t.x&after=t.x/7");
+    assert_string_equal(stub_question->after_topic, "t.x");
+    assert_int_equal(stub_question->after_partition, 7);
+    stub_question->ret.partitions = calloc(1, sizeof(struct partition_row));
+    stub_question->ret.partitions[0] = (struct partition_row){ .topic = "t.x", .partition = 9 };
+    stub_question->ret_row_count = 1;
+    stub_question->ret_count = 3;
+    answer(STORE_OK, QUESTION_OK);
+    assert_body_has("\"next\":\"t.x/9\"");
+    assert_non_null(strstr(conn.fields, "Link: </partitions?topic=t.x&limit=1&after=t.x/9>; rel=\"next\"\n"));
+    conn.reply_count = 0;
+    get("/replays?after=4");
+    assert_int_equal(stub_question->after_id, 4);
+    stub_question->ret.replays = calloc(1, sizeof(struct replay_row));
+    stub_question->ret.replays[0] = (struct replay_row){ .id = 6, .topic = "t" };
+    stub_question->ret_row_count = 1;
+    stub_question->ret_count = 2;
+    answer(STORE_OK, QUESTION_OK);
+    assert_non_null(strstr(conn.fields, "Link: </replays?limit=100&after=6>; rel=\"next\"\n"));
+    conn.reply_count = 0;
+    get("/partitions/t/3/intervals?limit=1");
+    stub_question->ret.intervals = calloc(1, sizeof(struct interval_row));
+    stub_question->ret.intervals[0] = (struct interval_row){ .first = 5, .last = 8, .state = RECORD_APPLIED };
+    stub_question->ret_row_count = 1;
+    stub_question->ret_count = 2;
+    answer(STORE_OK, QUESTION_OK);
+    assert_non_null(strstr(conn.fields, "Link: </partitions/t/3/intervals?limit=1&from=9>; rel=\"next\"\n"));
+}
+
+static void test_a_last_page_has_no_link(void **state)
+{
+    (void)state;
+    get("/partitions?limit=1");
+    stub_question->ret.partitions = calloc(1, sizeof(struct partition_row));
+    stub_question->ret_row_count = 1; /* full, and the last */
+    stub_question->ret_count = 1;
+    answer(STORE_OK, QUESTION_OK);
+    assert_body_has("\"next\":null");
+    assert_null(strstr(conn.fields, "Link:"));
+}
+
 static void test_parameters_are_checked_and_named(void **state)
 {
     static const struct {
@@ -552,6 +596,14 @@ static void test_parameters_are_checked_and_named(void **state)
         { "/in-doubt?topic=a/b", "bad-parameter", "topic must be" },
         { "/in-doubt?topic=a%00b", "bad-parameter", "topic has a broken" },
         { "/in-doubt?after=-1", "bad-parameter", "after must be" },
+        { "/partitions?after=3", "bad-parameter", "after must be TOPIC/PARTITION" },
+        { "/partitions?after=orders", "bad-parameter", "after must be TOPIC/PARTITION" },
+        { "/partitions?after=/3", "bad-parameter", "after must be TOPIC/PARTITION" },
+        { "/partitions?after=orders/", "bad-parameter", "after must be TOPIC/PARTITION" },
+        { "/partitions?after=orders/3/4", "bad-parameter", "after must be TOPIC/PARTITION" },
+        { "/partitions?after=orders/2147483648", "bad-parameter", "after must be TOPIC/PARTITION" },
+        { "/partitions?after=", "bad-parameter", "after must be TOPIC/PARTITION" },
+        { "/replays?after=x", "bad-parameter", "after must be" },
         { "/records?topic=a&partition=0", "parameter-missing", "offset" },
         { "/records?topic=a&partition=2147483648&offset=1", "bad-parameter", "partition must be" },
         { "/records?topic=a&partition=01&offset=1", "bad-parameter", "partition must be" },
@@ -998,6 +1050,8 @@ int main(void)
         TEST(test_a_get_never_changes_anything),
         TEST(test_a_doubt_is_listed_with_its_id_as_text),
         TEST(test_the_last_page_has_no_next),
+        TEST(test_a_page_names_the_next_one_in_its_link),
+        TEST(test_a_last_page_has_no_link),
         TEST(test_a_record_is_looked_up_by_its_coordinates),
         TEST(test_a_record_in_doubt_comes_with_its_row),
         TEST(test_partitions_conflicts_and_events_are_listed),

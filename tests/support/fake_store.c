@@ -53,6 +53,8 @@ struct store {
     size_t partition_count;
     struct replay_row *replays; /* owned */
     size_t replay_count;
+    struct event_row *notes; /* owned: the only events that are kept here */
+    size_t note_count;
     struct fake_record *ended; /* owned: doubts that are over, as they were */
     size_t ended_count;
     uint64_t next_id;
@@ -209,7 +211,8 @@ static uint64_t unix_ms(void)
 
 static void drop_replay(struct store *store, size_t index)
 {
-    store->replays[index] = store->replays[--store->replay_count];
+    memmove(&store->replays[index], &store->replays[index + 1],
+            (--store->replay_count - index) * sizeof store->replays[0]);
     store->figures.replay_open_count--;
 }
 
@@ -646,27 +649,50 @@ static void fill_partition(struct store *store, struct partition_row *row,
         row->gap_count = (uint64_t)(row->highest - row->lowest) + 1 - row->applied_count;
 }
 
+static bool comes_behind(const struct fake_partition *partition, const char *topic, int32_t number)
+{
+    int order = strcmp(partition->topic, topic);
+    return order > 0 || (order == 0 && partition->partition > number);
+}
+
+/* The first behind that place; NULL: none. */
+static const struct fake_partition *partition_behind(const struct store *store, const char *topic,
+                                                     int32_t number)
+{
+    const struct fake_partition *found = NULL;
+    for (size_t i = 0; i < store->partition_count; i++) {
+        const struct fake_partition *one = &store->partitions[i];
+        if (comes_behind(one, topic, number) &&
+            (found == NULL || comes_behind(found, one->topic, one->partition)))
+            found = one;
+    }
+    return found;
+}
+
 static void ask_partitions(struct store *store, struct question *question)
 {
-    for (size_t i = 0; i < store->partition_count; i++) {
-        if (!is_asked(question, store->partitions[i].topic))
+    int32_t number = question->after_topic[0] == '\0' ? -1 : question->after_partition;
+    const struct fake_partition *partition = partition_behind(store, question->after_topic, number);
+    for (; partition != NULL; partition = partition_behind(store, partition->topic, partition->partition)) {
+        if (!is_asked(question, partition->topic))
             continue;
         if (question->ret_row_count < question->row_count_max)
-            fill_partition(store, &question->ret.partitions[question->ret_row_count++],
-                           &store->partitions[i]);
+            fill_partition(store, &question->ret.partitions[question->ret_row_count++], partition);
         question->ret_count++;
     }
 }
 
 static void ask_conflicts(struct store *store, struct question *question)
 {
-    for (size_t i = 0; i < store->partition_count; i++) {
-        const struct conflict_row *conflict = &store->partitions[i].conflict;
-        if (conflict->id == 0 || !is_asked(question, conflict->topic))
-            continue;
-        if (question->ret_row_count < question->row_count_max)
-            question->ret.conflicts[question->ret_row_count++] = *conflict;
-        question->ret_count++;
+    for (uint64_t id = question->after_id + 1; id < store->next_id; id++) {
+        for (size_t i = 0; i < store->partition_count; i++) {
+            const struct conflict_row *conflict = &store->partitions[i].conflict;
+            if (conflict->id != id || !is_asked(question, conflict->topic))
+                continue;
+            if (question->ret_row_count < question->row_count_max)
+                question->ret.conflicts[question->ret_row_count++] = *conflict;
+            question->ret_count++;
+        }
     }
 }
 
@@ -780,8 +806,13 @@ static void do_decide(struct store *store, struct question *question)
 
 static void ask_events(struct store *store, struct question *question)
 {
-    (void)store; /* the fake keeps none */
-    (void)question;
+    for (size_t i = 0; i < store->note_count; i++) {
+        if (store->notes[i].id <= question->after_id)
+            continue;
+        if (question->ret_row_count < question->row_count_max)
+            question->ret.events[question->ret_row_count++] = store->notes[i];
+        question->ret_count++;
+    }
 }
 
 /* Ascending by offset: the records of a partition; free it. */
@@ -863,7 +894,7 @@ static void ask_replays(struct store *store, struct question *question)
     struct fake_record nobody = { .partition = -1 };
     (void)replay_over(store, &nobody); /* those whose time is over go */
     for (size_t i = 0; i < store->replay_count; i++) {
-        if (!is_asked(question, store->replays[i].topic))
+        if (store->replays[i].id <= question->after_id || !is_asked(question, store->replays[i].topic))
             continue;
         if (question->ret_row_count < question->row_count_max)
             question->ret.replays[question->ret_row_count++] = store->replays[i];
@@ -959,10 +990,17 @@ static void do_backup(struct store *store, struct question *question)
     close(fd);
 }
 
-/* Events are not kept here. */
 static void do_note(struct store *store, struct question *question)
 {
-    (void)store, (void)question;
+    store->notes = grown(store->notes, store->note_count, sizeof store->notes[0]);
+    struct event_row *note = &store->notes[store->note_count++];
+    *note = (struct event_row){ .id = store->note_count,
+                                .time_ms = unix_ms(),
+                                .kind = EVENT_ADMIN,
+                                .partition = -1,
+                                .first = -1,
+                                .last = -1 };
+    memcpy(note->detail, question->detail, sizeof note->detail);
 }
 
 static bool is_list(enum question_kind kind)
@@ -1038,6 +1076,7 @@ void store_close(struct store *store)
     free(store->records);
     free(store->partitions);
     free(store->replays);
+    free(store->notes);
     free(store->ended);
     free(store);
 }
