@@ -194,7 +194,7 @@ struct doubt_row {
 };
 
 struct partition_row {
-    char topic[TOPIC_BYTES_MAX + 1];
+    const char *topic;        /* the question's, like the row */
     int32_t partition;
     uint32_t generation;      /* 0: the first history */
     int64_t lowest, highest;  /* applied offsets; -1: none */

@@ -88,10 +88,11 @@ static void ask_doubts(struct machine *machine, struct question *question)
     free(all);
 }
 
-static void fill_partition(struct partition_row *row, const struct partition *partition)
+static void fill_partition(struct partition_row *row, const struct partition *partition, const char *topic)
 {
     const struct part_row *part = &partition->row;
-    *row = (struct partition_row){ .partition = partition->number,
+    *row = (struct partition_row){ .topic = topic,
+                                   .partition = partition->number,
                                    .generation = part->generation,
                                    .lowest = part->lowest,
                                    .highest = part->highest,
@@ -99,7 +100,6 @@ static void fill_partition(struct partition_row *row, const struct partition *pa
                                    .interval_count = part->interval_count,
                                    .last_ms = part->last_ms,
                                    .is_in_conflict = partition->conflict != NULL };
-    memcpy(row->topic, partition->topic, partition->topic_bytes + 1);
     if (part->highest >= 0)
         row->gap_count = (uint64_t)(part->highest - part->lowest) + 1 - part->applied_count;
     for (size_t i = 0; i < partition->opens.count; i++) {
@@ -125,6 +125,32 @@ static void find_named(struct machine *machine, const struct question *question,
         *ret_from = behind < *ret_to ? behind : *ret_to;
 }
 
+static bool begins_topic(struct partition *const all[], size_t index)
+{
+    return index == 0 || strcmp(all[index]->topic, all[index - 1]->topic) != 0;
+}
+
+/* Each topic stands once behind the rows: with room for a name in every row a scrape of ten thousand partitions would
+ * spend most of its time on memory that nobody has touched before. */
+static void fill_partitions(struct question *question, struct partition *const all[], size_t row_count)
+{
+    size_t bytes = row_count * sizeof *question->ret.partitions;
+    for (size_t i = 0; i < row_count; i++)
+        bytes += begins_topic(all, i) ? all[i]->topic_bytes + 1 : 0;
+    if (!question_make_room(question, bytes, 1))
+        return;
+    struct partition_row *rows = question->ret.partitions;
+    char *topic = NULL, *free_room = (char *)(rows + row_count);
+    for (size_t i = 0; i < row_count; i++) {
+        if (begins_topic(all, i)) {
+            topic = memcpy(free_room, all[i]->topic, all[i]->topic_bytes + 1);
+            free_room += all[i]->topic_bytes + 1;
+        }
+        fill_partition(&rows[i], all[i], topic);
+    }
+    question->ret_row_count = row_count;
+}
+
 static void ask_partitions(struct machine *machine, struct question *question)
 {
     size_t from, to;
@@ -132,11 +158,7 @@ static void ask_partitions(struct machine *machine, struct question *question)
     find_named(machine, question, &from, &to);
     question->ret_count = to - from;
     size_t row_count = to - from < question_row_limit(question) ? to - from : question_row_limit(question);
-    if (!question_make_room(question, row_count, sizeof *question->ret.partitions))
-        return;
-    for (size_t i = 0; i < row_count; i++)
-        fill_partition(&question->ret.partitions[i], all[from + i]);
-    question->ret_row_count = row_count;
+    fill_partitions(question, all + from, row_count);
 }
 
 static int conflicts_by_id(const void *a, const void *b)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures sinkonce against nginx and HAProxy in one run, on loopback; about five minutes.
+# Measures sinkonce against nginx and HAProxy in one run, on loopback; about six minutes.
 #   tests/bench/run.sh                 installs what is missing, builds Release, measures, prints the table
 #   tests/bench/run.sh --rounds N      fewer or more than five rounds
 # Bars are printed with "pass" or "miss"; the exit code says only whether it could be measured.
@@ -18,5 +18,6 @@ export TARGET_BIN=$PWD/build/Release/tests/support/target
 export LEDGER_FILL_BIN=$PWD/build/Release/tests/bench/ledger_fill
 python3 -B tests/bench/bench.py "$@"
 python3 -B tests/bench/batch.py "$@"
+python3 -B tests/bench/admin.py "$@"
 echo
 exec build/Release/tests/bench/scan_bench

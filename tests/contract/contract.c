@@ -1041,8 +1041,8 @@ static void test_partitions_come_page_by_page_by_name_also_those_met_meanwhile(v
         for (size_t i = 0; i < question.ret_row_count; i++) {
             const struct partition_row *row = &question.ret.partitions[i];
             assert_true(strcmp(row->topic, before) > 0 || row->partition == question.after_partition + 1);
-            memcpy(before, row->topic, sizeof before);
-            memcpy(question.after_topic, row->topic, sizeof question.after_topic);
+            snprintf(before, sizeof before, "%s", row->topic);
+            memcpy(question.after_topic, before, sizeof before);
             question.after_partition = row->partition;
         }
         if (count == 0) /* behind the cursor, and among those that were in order already */

@@ -576,6 +576,7 @@ static void test_a_last_page_has_no_link(void **state)
     (void)state;
     get("/partitions?limit=1");
     stub_question->ret.partitions = calloc(1, sizeof(struct partition_row));
+    stub_question->ret.partitions[0] = (struct partition_row){ .topic = "t" };
     stub_question->ret_row_count = 1; /* full, and the last */
     stub_question->ret_count = 1;
     answer(STORE_OK, QUESTION_OK);

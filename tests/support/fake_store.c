@@ -39,7 +39,7 @@ struct fake_record {
 };
 
 struct fake_partition {
-    char topic[TOPIC_BYTES_MAX + 1];
+    char *topic; /* owned */
     int32_t partition;
     uint32_t generation;
     struct conflict_row conflict; /* id 0: none */
@@ -117,7 +117,8 @@ static struct fake_partition *add_partition(struct store *store, const struct re
 {
     store->partitions = grown(store->partitions, store->partition_count, sizeof store->partitions[0]);
     struct fake_partition *partition = &store->partitions[store->partition_count++];
-    memcpy(partition->topic, key->topic.at, key->topic.byte_count);
+    partition->topic = strndup(key->topic.at, key->topic.byte_count);
+    assert(partition->topic != NULL);
     partition->partition = key->partition;
     if (oldest > 0)
         store->figures.first_sight_count++;
@@ -285,7 +286,7 @@ static void open_conflict(struct store *store, const struct record *record, reco
                                                  .seen = record->mark,
                                                  .count = 1,
                                                  .is_first_sight = is_first_sight };
-    memcpy(partition->conflict.topic, partition->topic, sizeof partition->topic);
+    memcpy(partition->conflict.topic, partition->topic, strlen(partition->topic) + 1);
     for (size_t i = 0; i < store->record_count; i++) /* something older is known */
         partition->conflict.is_tail |= store->records[i].partition == record->key.partition &&
                                        slice_equals_text(record->key.topic, store->records[i].topic) &&
@@ -626,12 +627,12 @@ static bool is_applied_before(struct store *store, const struct fake_record *rec
 static void fill_partition(struct store *store, struct partition_row *row,
                            const struct fake_partition *partition)
 {
-    *row = (struct partition_row){ .partition = partition->partition,
+    *row = (struct partition_row){ .topic = partition->topic,
+                                   .partition = partition->partition,
                                    .generation = partition->generation,
                                    .lowest = -1,
                                    .highest = -1,
                                    .is_in_conflict = partition->conflict.id != 0 };
-    memcpy(row->topic, partition->topic, sizeof row->topic);
     for (size_t i = 0; i < store->record_count; i++) {
         const struct fake_record *record = &store->records[i];
         if (record->partition != partition->partition || strcmp(record->topic, partition->topic) != 0)
@@ -1073,6 +1074,8 @@ void store_close(struct store *store)
         return;
     while (store->record_count > 0)
         forget(store, &store->records[store->record_count - 1]);
+    for (size_t i = 0; i < store->partition_count; i++)
+        free(store->partitions[i].topic);
     free(store->records);
     free(store->partitions);
     free(store->replays);
