@@ -118,7 +118,8 @@ static bool transfer_start(struct transfer *transfer)
 {
     struct upstream *upstream = transfer->upstream;
     memset(&transfer->flight->attempt, 0, sizeof transfer->flight->attempt);
-    return transfer_fill(transfer) && curl_multi_add_handle(upstream->multi, transfer->easy) == CURLM_OK;
+    return upstream_engine_start(upstream) && transfer_fill(transfer) &&
+           curl_multi_add_handle(upstream->multi, transfer->easy) == CURLM_OK;
 }
 
 static void start(struct upstream *upstream, struct flight *flight)
@@ -241,7 +242,19 @@ static void collect_one(struct upstream *upstream, struct transfer *transfer, CU
     list_append(&upstream->ended, flight);
 }
 
-void upstream_collect(struct upstream *upstream)
+/* And the engine with them: what it has noted is not to be trusted. */
+static void end_running(struct upstream *upstream)
+{
+    struct transfer *transfer;
+    while ((transfer = upstream->running) != NULL) {
+        transfer->is_out_of_memory = true;
+        transfer->is_connection_stale = false; /* no restart: it would end here again */
+        collect_one(upstream, transfer, CURLE_OUT_OF_MEMORY);
+    }
+    upstream_engine_stop(upstream);
+}
+
+void upstream_collect(struct upstream *upstream, bool is_broken)
 {
     const CURLMsg *message;
     int left = 0;
@@ -253,6 +266,8 @@ void upstream_collect(struct upstream *upstream)
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &context);
         collect_one(upstream, (struct transfer *)(void *)context, rc);
     }
+    if (is_broken)
+        end_running(upstream);
     deliver(upstream);
     upstream_pump(upstream);
 }

@@ -26,9 +26,10 @@ struct watch {
     struct upstream *upstream; /* borrowed */
     curl_socket_t fd;
     bool is_reading, is_writing;
-    bool is_own;        /* we opened the socket and are told when it is closed: it is watched till then */
-    bool is_idle;       /* libcurl does not care for it now */
-    struct watch *next; /* in the free list */
+    bool is_own;               /* we opened the socket */
+    bool is_connected;         /* from now on we are told when it is closed: it is watched till then */
+    bool is_idle;              /* libcurl does not care for it now */
+    struct watch *next;        /* in the free list */
     struct watch *next_corked; /* in the list of the sockets that hold bytes back */
 };
 
@@ -76,6 +77,7 @@ struct transfer {
     int local_port;           /* of the connection, from the prereq on */
     unsigned name_generation; /* of the addresses when it started */
     bool is_connection_new;   /* a socket was opened for it */
+    curl_socket_t opened_fd;  /* the last one */
     bool is_connection_stale; /* the guard did not trust the used connection */
     /* response */
     size_t head_bytes, head_room, answer_room;
@@ -93,7 +95,7 @@ struct upstream {
     const struct settings *settings; /* borrowed */
     struct resolver *resolver;       /* borrowed */
     unsigned connections_max, in_flight_count;
-    CURLM *multi;                         /* owned */
+    CURLM *multi;                         /* owned; NULL: to be started anew */
     struct event timer;                   /* libcurl's */
     struct event turn;                    /* delivers what ended without a transfer */
     struct event expiry;                  /* of the first in the queue */
@@ -111,15 +113,20 @@ struct upstream {
 };
 
 /* upstream.c */
-void upstream_collect(
-    struct upstream *upstream); /* after each call into libcurl that may have ended transfers */
+/* After each call into libcurl that may have ended transfers.  IS_BROKEN: it failed, and every transfer ends. */
+void upstream_collect(struct upstream *upstream, bool is_broken);
 void upstream_pump(struct upstream *upstream); /* start what may start */
 
 /* upstream_loop.c */
+MUST_CHECK bool upstream_engine_start(struct upstream *upstream); /* if it does not run; false: no memory */
+/* No transfer may run.  Its connections end; after a failure the only way to be sure of it. */
+void upstream_engine_stop(struct upstream *upstream);
 MUST_CHECK bool upstream_loop_init(struct upstream *upstream);
 void upstream_loop_deinit(struct upstream *upstream);
-/* For CURLOPT_OPENSOCKETFUNCTION and CURLOPT_CLOSESOCKETFUNCTION, inside the library: a socket begins and ends. */
+/* For CURLOPT_OPENSOCKETFUNCTION, CURLOPT_PREREQFUNCTION and CURLOPT_CLOSESOCKETFUNCTION, inside the library: a socket
+ * begins, is used for the first time, ends. */
 void upstream_socket_opened(struct upstream *upstream, curl_socket_t fd);
+void upstream_socket_connected(struct upstream *upstream, curl_socket_t fd);
 void upstream_socket_closing(struct upstream *upstream, curl_socket_t fd);
 /* Inside the library: what is written to FD leaves when the library returns, in one piece with what follows. */
 void upstream_socket_cork(struct upstream *upstream, curl_socket_t fd);

@@ -4,8 +4,9 @@
  *     libcurl: "watch this socket", "call me in N ms"  -->  events of the loop
  *     an event fires  -->  curl_multi_socket_action(), then upstream_collect()
  *
- * libcurl asks for a socket when a transfer begins and drops it when it ends.  A socket that we opened stays watched
- * for reading in between, which saves two calls into the kernel for each transfer; it is let go when it is closed.
+ * libcurl asks for a socket when a transfer begins and drops it when it ends.  A socket that we opened and that is
+ * connected stays watched for reading in between, which saves two calls into the kernel for each transfer; it is let go
+ * when it is closed.  One that never got connected is closed without a word (libcurl 7.88): it is let go when dropped.
  *
  * libcurl must not be entered from its own callbacks: these only change events.  A socket callback that fails ends all
  * transfers of the multi handle, so ours never does: its events were made beforehand.
@@ -56,16 +57,18 @@ static void corked_remove(struct upstream *upstream, const struct watch *watch)
         *at = watch->next_corked;
 }
 
-/* The only way into libcurl's engine. */
+/* The only way into libcurl's engine.  It fails for want of memory, and then a transfer may be left without a socket,
+ * all of them without a timer, and (7.88) the entry of a socket in a state that kills the process when its number is used
+ * again. */
 static void drive(struct upstream *upstream, curl_socket_t fd, int events)
 {
     int running_count = 0;
     assert(!upstream->is_library_running);
     upstream->is_library_running = true;
-    (void)curl_multi_socket_action(upstream->multi, fd, events, &running_count);
+    CURLMcode rc = curl_multi_socket_action(upstream->multi, fd, events, &running_count);
     uncork_all(upstream);
     upstream->is_library_running = false;
-    upstream_collect(upstream);
+    upstream_collect(upstream, rc != CURLM_OK);
 }
 
 static void on_socket_cb(evutil_socket_t fd, short what, void *context)
@@ -109,7 +112,7 @@ static struct watch *watch_get(struct upstream *upstream, curl_socket_t fd)
         return NULL;
     upstream->free_watches = watch->next;
     watch->fd = fd;
-    watch->is_own = watch->is_idle = false;
+    watch->is_own = watch->is_connected = watch->is_idle = false;
     (void)event_assign(&watch->reading, upstream->base, fd, EV_READ | EV_PERSIST, on_socket_cb, watch);
     (void)event_assign(&watch->writing, upstream->base, fd, EV_WRITE | EV_PERSIST, on_socket_cb, watch);
     return watch;
@@ -136,17 +139,29 @@ static bool make_own_room(struct upstream *upstream, size_t count)
     return true;
 }
 
-/* Without memory the socket is watched like any other, from one word of libcurl to the next. */
+/* Without memory the socket is watched like any other, from one word of libcurl to the next.  Where the number belonged
+ * to a socket that was closed without a word, libcurl may go on with its watch: it becomes the new one's. */
 void upstream_socket_opened(struct upstream *upstream, curl_socket_t fd)
 {
     if (fd < 0 || !make_own_room(upstream, (size_t)fd + 1))
         return;
-    assert(upstream->own_watches[fd] == NULL);
-    struct watch *watch = watch_get(upstream, fd);
+    struct watch *watch = upstream->own_watches[fd];
+    if (watch != NULL)
+        watch_set(watch, false, false);
+    else
+        watch = watch_get(upstream, fd);
     if (watch == NULL)
         return;
     watch->is_own = watch->is_idle = true;
+    watch->is_connected = false;
     upstream->own_watches[fd] = watch;
+}
+
+void upstream_socket_connected(struct upstream *upstream, curl_socket_t fd)
+{
+    struct watch *watch = own_watch(upstream, fd);
+    if (watch != NULL)
+        watch->is_connected = true;
 }
 
 void upstream_socket_closing(struct upstream *upstream, curl_socket_t fd)
@@ -165,10 +180,13 @@ static void socket_dropped(struct upstream *upstream, curl_socket_t fd, struct w
     if (watch == NULL)
         return;
     watch->is_idle = true;
-    if (watch->is_own)
+    if (watch->is_own && watch->is_connected) {
         watch_set(watch, watch->is_reading, false);
-    else
-        watch_put(watch); /* at once, not later: the number may belong to another socket in a moment */
+        return;
+    }
+    if (watch->is_own)
+        upstream->own_watches[fd] = NULL;
+    watch_put(watch); /* at once, not later: the number may belong to another socket in a moment */
 }
 
 static int socket_changed_cb(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
@@ -224,13 +242,12 @@ static bool watches_new(struct upstream *upstream)
     return true;
 }
 
-bool upstream_loop_init(struct upstream *upstream)
+bool upstream_engine_start(struct upstream *upstream)
 {
-    (void)evtimer_assign(&upstream->timer, upstream->base, on_timer_cb, upstream);
-    upstream->multi = curl_multi_init();
-    if (upstream->multi == NULL || !watches_new(upstream))
-        return false;
-    CURLM *multi = upstream->multi;
+    CURLM *multi = upstream->multi != NULL ? upstream->multi : curl_multi_init();
+    if (multi == NULL || multi == upstream->multi)
+        return multi != NULL;
+    upstream->multi = multi;
     (void)curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket_changed_cb);
     (void)curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, upstream);
     (void)curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer_changed_cb);
@@ -241,12 +258,24 @@ bool upstream_loop_init(struct upstream *upstream)
     return true;
 }
 
-void upstream_loop_deinit(struct upstream *upstream)
+void upstream_engine_stop(struct upstream *upstream)
 {
     if (upstream->multi != NULL)
         (void)curl_multi_cleanup(upstream->multi);
     upstream->multi = NULL;
+    upstream->name.is_loaded = false; /* its cache of addresses is gone with it */
     (void)event_del(&upstream->timer);
+}
+
+bool upstream_loop_init(struct upstream *upstream)
+{
+    (void)evtimer_assign(&upstream->timer, upstream->base, on_timer_cb, upstream);
+    return watches_new(upstream) && upstream_engine_start(upstream);
+}
+
+void upstream_loop_deinit(struct upstream *upstream)
+{
+    upstream_engine_stop(upstream);
     free(upstream->own_watches);
     free(upstream->watches);
     upstream->own_watches = NULL;

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -61,6 +62,29 @@ static bool is_small_and_plain(const struct transfer *transfer)
            !settings->target.is_https && !has_proxy;
 }
 
+/* 0: not a socket, or none of the internet. */
+static int local_port_of(curl_socket_t fd)
+{
+    struct sockaddr_storage address;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    socklen_t byte_count = sizeof address;
+    memset(&address, 0, sizeof address);
+    if (getsockname(fd, (struct sockaddr *)&address, &byte_count) != 0)
+        return 0;
+    memcpy(&in, &address, sizeof in);
+    memcpy(&in6, &address, sizeof in6);
+    return ntohs(address.ss_family == AF_INET6 ? in6.sin6_port : in.sin_port);
+}
+
+/* Of two sockets that were tried side by side the port tells which one it is; where it is the first, nothing is gained. */
+static void note_connected(struct transfer *transfer)
+{
+    metrics_add(COUNTER_TARGET_CONNECTS, 1);
+    if (local_port_of(transfer->opened_fd) == transfer->local_port)
+        upstream_socket_connected(transfer->upstream, transfer->opened_fd);
+}
+
 /* Marks the only moment after which bytes can leave. */
 static int first_send(struct transfer *transfer)
 {
@@ -78,7 +102,7 @@ static int first_send(struct transfer *transfer)
     flight->sent_ns = now_ns;
     metrics_add(COUNTER_TARGET_ATTEMPTS, 1);
     if (transfer->is_connection_new)
-        metrics_add(COUNTER_TARGET_CONNECTS, 1);
+        note_connected(transfer);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -130,6 +154,7 @@ static curl_socket_t open_socket_cb(void *context, curlsocktype purpose, struct 
     if (transfer->name_generation == name->generation)
         name->is_loaded = true; /* it got past the look-up: the cache has these addresses */
     curl_socket_t fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    transfer->opened_fd = fd;
     upstream_socket_opened(transfer->upstream, fd);
     return fd;
 }
