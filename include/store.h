@@ -32,7 +32,7 @@ enum store_status {
     STORE_BUSY,   /* more in doubt than in_doubt_max: nothing was claimed */
 };
 
-enum { RECORD_CONTEXT_BYTES_MAX = 1024 };
+enum { RECORD_CONTEXT_BYTES_MAX = 1024, STORE_VERSION_BYTES = 32 };
 
 enum verdict {
     VERDICT_NEW,       /* never seen, or re-opened: now an INTENT of this claim, and the caller must settle it */
@@ -370,6 +370,7 @@ MUST_CHECK enum store_open_status store_import(const struct store_options *optio
 
 /* [any] 32 hexadecimal digits and a zero: the ledger's own random name. */
 const char *store_id(const struct store *store);
+void store_database_version(char ret_version[STORE_VERSION_BYTES]); /* [any] of the library that runs: "0.9.24" */
 
 const char *doubt_cause_name(enum doubt_cause cause);     /* "crash", "no_reply", "timeout", "status", "guard" */
 const char *event_kind_name(enum event_kind kind);        /* "ledger.created", "record.in_doubt", ... */

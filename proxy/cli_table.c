@@ -55,6 +55,9 @@ const struct cli_option_row cli_options[OPTION_COUNT] = {
     [OPTION_CONNECT] = { "--connect", 0, VALUE_NONE, "connect to the target, too" },
     [OPTION_LIVE] = { "--live", 0, VALUE_NONE, "ask whether it lives" },
     [OPTION_READY] = { "--ready", 0, VALUE_NONE, "ask whether it is ready, as without an option" },
+    [OPTION_VERBOSE] = { "--verbose", 'v', VALUE_NONE,
+                         "every library, as it runs and as it was built with; in the image its Debian "
+                         "packages, too" },
 };
 
 #define B(name) OPTION_BIT(OPTION_##name)
@@ -200,7 +203,10 @@ const struct cli_command cli_command_rows[] = {
       .is_hidden = true,
       .run = cli_man,
       .words = "print a manual page in mdoc" },
-    { .name = "--version", .run = cli_version, .words = "versions of sinkonce and its libraries" },
+    { .name = "--version",
+      .options = B(VERBOSE),
+      .run = cli_version,
+      .words = "versions of sinkonce and its libraries" },
     { .name = "--help",
       .operands = { VALUE_COMMAND, VALUE_COMMAND },
       .operands_max = 2,

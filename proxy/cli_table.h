@@ -35,6 +35,7 @@ enum cli_option {
     OPTION_CONNECT,
     OPTION_LIVE,
     OPTION_READY,
+    OPTION_VERBOSE,
     OPTION_COUNT
 };
 

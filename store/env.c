@@ -527,3 +527,10 @@ enum env_copy_status env_copy(const struct env *env, const char *path, uint64_t 
     snprintf(why, why_bytes_max, "cannot write %s: %s", path, mdb_strerror(error));
     return ENV_COPY_FAILED;
 }
+
+void store_database_version(char ret_version[STORE_VERSION_BYTES])
+{
+    int major, minor, patch;
+    (void)mdb_version(&major, &minor, &patch);
+    snprintf(ret_version, STORE_VERSION_BYTES, "%d.%d.%d", major, minor, patch);
+}

@@ -1,4 +1,4 @@
-"""What the image must do once it is built: I-02 to I-06, H-00.  Started by run.sh, with DOCKER_HOST set.
+"""What the image must do once it is built: I-02 to I-08, H-00.  Started by run.sh, with DOCKER_HOST set.
 
 Containers share the host's network, because the daemon of the test has no bridge; ports are free ones on 127.0.0.1.
 """
@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,6 +18,8 @@ import sinkonce  # noqa: E402
 IMAGE = "sinkonce:ci"
 UID = 65532
 EX_TEMPFAIL = 75  # sysexits.h: the ledger is locked
+# The first builds with the fixes of September 2026, by release of Debian (pitfalls of libevent: CVE-2026-63379 and on).
+LIBEVENT_FIXED = {"12": "2.1.12-stable-8+deb12u1", "13": "2.1.12-stable-10"}
 
 
 def docker(*arguments, is_checked=True):
@@ -49,11 +52,12 @@ class TargetHandler(http.server.BaseHTTPRequestHandler):
 
 
 class Container:
-    def __init__(self, name, target, volume):
+    def __init__(self, name, target, volume, *limits):
         self.name, self.port, self.admin_port = name, sinkonce.free_port(), sinkonce.free_port()
+        # The target by its name: the image has no resolver but glibc's own.
         docker("run", "-d", "--name", name, "--network", "host", "--read-only", "--cap-drop", "ALL", "--security-opt",
-               "no-new-privileges", "-v", volume + ":/var/lib/sinkonce", "-e",
-               "SINKONCE_TARGET=http://127.0.0.1:%d" % target.server_port, "-e", "SINKONCE_LISTEN=127.0.0.1:%d" % self.port,
+               "no-new-privileges", *limits, "-v", volume + ":/var/lib/sinkonce", "-e",
+               "SINKONCE_TARGET=http://localhost:%d" % target.server_port, "-e", "SINKONCE_LISTEN=127.0.0.1:%d" % self.port,
                "-e", "SINKONCE_ADMIN_LISTEN=127.0.0.1:%d" % self.admin_port, IMAGE)
 
     def inspect(self):
@@ -66,17 +70,29 @@ class Container:
         done = docker("logs", self.name, is_checked=False)
         return done.stdout + done.stderr
 
-    def wait_healthy(self):
-        def is_healthy():
-            state = self.state()
-            if not state["Running"]:
-                raise RuntimeError("%s ended with %d: %s" % (self.name, state["ExitCode"], self.logs()))
-            return state["Health"]["Status"] == "healthy"
-        sinkonce.wait_for(is_healthy, self.name + " to be healthy", seconds=60, every=0.2)
+    def running_state(self):
+        state = self.state()
+        if not state["Running"]:
+            raise RuntimeError("%s ended with %d: %s" % (self.name, state["ExitCode"], self.logs()))
+        return state
 
-    def post(self, offset):
-        return sinkonce.request(self.port, "POST", "/orders", sinkonce.record("orders", 0, offset),
-                                {"Content-Type": "application/json"})
+    def wait_healthy(self):
+        sinkonce.wait_for(lambda: self.running_state()["Health"]["Status"] == "healthy", self.name + " to be healthy",
+                          seconds=60, every=0.2)
+
+    def wait_ready(self):
+        """Sooner than Docker asks for the first time."""
+        def is_ready():
+            self.running_state()
+            try:
+                return sinkonce.request(self.admin_port, "GET", "/readyz")[0] == 200
+            except OSError:
+                return False
+        sinkonce.wait_for(is_ready, self.name + " to be ready", seconds=60, every=0.1)
+
+    def post(self, first, last=None):
+        body = b"\n".join(sinkonce.record("orders", 0, offset) for offset in range(first, (last or first) + 1))
+        return sinkonce.request(self.port, "POST", "/orders", body, {"Content-Type": "application/json"})
 
     def remove(self):
         docker("rm", "-f", self.name)
@@ -97,6 +113,8 @@ def check_confinement(container):
         root = next(line.split() for line in mounts if line.split()[1] == "/")
     assert "ro" in root[3].split(","), root
     print("ok   I-02 uid %d, pid 1, read-only root, no capabilities" % UID)
+    print("     %s resident when idle (anonymous: %s), %s threads" % (status["VmRSS"].strip(), status["RssAnon"].strip(),
+                                                                     status["Threads"]))
 
 
 def check_health(container):
@@ -117,7 +135,7 @@ def check_stop(container):
 def check_ledger_survives(target, volume):
     """The container of I-02 to I-04 has applied record 7 and is gone; its successor must know that."""
     second = Container("sinkonce-second", target, volume)
-    second.wait_healthy()
+    second.wait_ready()
     status, headers, _ = second.post(7)
     assert status in (200, 201), status
     assert headers.get("sinkonce-outcome") == "duplicate", headers
@@ -134,30 +152,77 @@ def check_lock(target, volume):
     print("ok   I-06 a second container on the same volume refuses to start")
 
 
-def check_libevent():
-    version = docker("run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", IMAGE, "-W", "-f", "${Version}",
-                     "libevent-core-2.1-7")
-    fixed = "2.1.12-stable-8+deb12u1"
-    assert subprocess.run(["dpkg", "--compare-versions", version, "ge", fixed]).returncode == 0, version
-    print("ok   H-00 libevent %s" % version)
+def check_small(container):
+    """Docker's own look at its health, which needs threads and memory of its own inside, comes after the writes."""
+    container.wait_healthy()
+    for first in range(0, 20000, 1000):
+        status, _, body = container.post(first, first + 999)
+        assert status == 201, (status, body[:200])
+    _, headers, _ = container.post(0, 999)
+    assert headers.get("sinkonce-outcome") == "duplicate", headers
+    def checks():
+        return [check["End"] for check in container.running_state()["Health"]["Log"]]
+    before = checks()[-1]
+    sinkonce.wait_for(lambda: checks()[-1] != before, "another look at its health", seconds=60, every=0.2)
+    state = container.running_state()
+    assert state["Health"]["Status"] == "healthy" and state["Health"]["FailingStreak"] == 0, state["Health"]
+    assert not state["OOMKilled"], state
+    limits = container.inspect()["HostConfig"]
+    assert limits["Memory"] == 32 << 20 and limits["PidsLimit"] == 16, limits
+    print("ok   I-07 healthy with 32 MiB and 16 processes, 20,000 records later (peak %s)"
+          % status_of(state["Pid"])["VmHWM"].strip())
+
+
+def check_versions():
+    """Every package of the image by name and version, and libevent with the fixes that it needs."""
+    lines = docker("run", "--rm", "--network", "none", IMAGE, "--version", "--verbose").splitlines()
+    packages = dict(line.split(" ")[1:] for line in lines if line.startswith("package "))
+    versions = dict(line.split(" ")[:2] for line in lines)
+    label = json.loads(docker("inspect", IMAGE))[0]["Config"]["Labels"]["org.opencontainers.image.version"]
+    assert versions["sinkonce"] == label, (versions["sinkonce"], label)
+    for name in ("base-files", "ca-certificates", "libc6", "libjansson4", "liblmdb0", "libxxhash0", "libzstd1", "zlib1g"):
+        assert packages.get(name, "?") != "?", (name, packages)
+    libevent = next(version for name, version in packages.items() if name.startswith("libevent-core-"))
+    assert libevent.startswith(versions["libevent"]), (libevent, versions["libevent"])
+    print("ok   I-08 %d packages, each with its version; program and label say %s" % (len(packages), label))
+    fixed = LIBEVENT_FIXED[packages["base-files"].split(".")[0]]
+    assert subprocess.run(["dpkg", "--compare-versions", libevent, "ge", fixed]).returncode == 0, libevent
+    print("ok   H-00 libevent %s" % libevent)
+
+
+def check_contents():
+    """One program and what it loads: no shell, no package manager, nothing that changes its user."""
+    container = docker("create", IMAGE)
+    export = subprocess.Popen(["/usr/bin/docker", "export", container], stdout=subprocess.PIPE)
+    with tarfile.open(fileobj=export.stdout, mode="r|") as files:
+        # Empty ones are what Docker mounts something over: /etc/hosts, /dev/console.
+        programs = [(file.name, file.mode) for file in files if file.isfile() and file.size > 0 and file.mode & 0o111]
+    assert export.wait() == 0
+    docker("rm", container)
+    strange = [name for name, mode in programs if ".so" not in name and name != "usr/local/bin/sinkonce" or mode & 0o6000]
+    assert not strange, strange
+    print("     no other program in it; %s bytes" % docker("image", "inspect", "-f", "{{.Size}}", IMAGE))
 
 
 def main():
-    target = Target()
-    volume = "ledger"
-    docker("volume", "create", volume)
-    first = Container("sinkonce-first", target, volume)
+    target, small_target = Target(), Target()
+    for volume in ("ledger", "small-ledger"):
+        docker("volume", "create", volume)
+    first = Container("sinkonce-first", target, "ledger")
+    small = Container("sinkonce-small", small_target, "small-ledger", "--memory", "32m", "--pids-limit", "16")
     check_health(first)
     check_confinement(first)
     status, _, _ = first.post(7)
     assert status == 201, status
     check_stop(first)
     first.remove()
-    second = check_ledger_survives(target, volume)
-    check_lock(target, volume)
+    second = check_ledger_survives(target, "ledger")
+    check_lock(target, "ledger")
     second.remove()
-    check_libevent()
-    print("     %s bytes in the image" % docker("image", "inspect", "-f", "{{.Size}}", IMAGE))
+    check_small(small)
+    small.remove()
+    check_versions()
+    check_contents()
 
 
 if __name__ == "__main__":

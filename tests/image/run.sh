@@ -1,24 +1,36 @@
 #!/usr/bin/env bash
-# Builds the unedited Dockerfile and runs the image: I-01 to I-06, and the version of libevent (H-00).
-#   tests/image/run.sh            reuses the base that an earlier run made in build/image
-#   tests/image/run.sh --fresh    makes it again
-# The base image is a stand-in made from Debian's packages, so that no image registry is needed.  Needs root, an apt
-# mirror, and a kernel on which a container can run; exits with 77 and the reason where one of these is missing.
+# Builds the unedited Dockerfile and runs the image: I-01 to I-08, and the version of libevent (H-00).
+#   tests/image/run.sh                     on Debian 12; what an earlier run made in build/image is used again
+#   tests/image/run.sh --debian trixie     the same on Debian 13
+#   tests/image/run.sh --fresh             the base image is made anew
+# The base image is a stand-in (base.sh).  Needs root, an apt mirror, and a kernel on which a container can run; exits
+# with 77 and the reason where one of these is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 skip() { echo "SKIP: $*"; exit 77; }
 
+suite=bookworm is_fresh=no
+while [ $# -gt 0 ]; do
+    case $1 in
+    --debian) suite=$2; shift ;;
+    --fresh) is_fresh=yes ;;
+    *) echo "usage: $0 [--debian SUITE] [--fresh]" >&2; exit 2 ;;
+    esac
+    shift
+done
+cache=$PWD/build/image
+base=$cache/$suite.tar
+
 [ "$(id -u)" -eq 0 ] || skip "building and running the image needs root"
-command -v apt-get >/dev/null || skip "the stand-in base is made with Debian's tools: no apt-get here"
-if ! [ -x /usr/sbin/dockerd ] || ! [ -x /usr/bin/docker ] || ! command -v mmdebstrap >/dev/null; then
+[ $is_fresh = no ] || rm -f "$base"
+tests/image/base.sh "$suite" "$base"
+if ! [ -x /usr/sbin/dockerd ] || ! [ -x /usr/bin/docker ]; then
     apt-get update -qq || skip "no apt mirror can be reached"
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io mmdebstrap >/dev/null ||
-        skip "docker.io and mmdebstrap cannot be installed"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io >/dev/null ||
+        skip "docker.io cannot be installed"
 fi
 
-cache=$PWD/build/image
-mkdir -p "$cache"
 work=$(mktemp -d /var/tmp/sinkonce-image-XXXXXX)
 daemon=""
 export DOCKER_HOST=unix://$work/docker.sock
@@ -36,25 +48,6 @@ clean_up() {
 trap 'set +e; clean_up' EXIT
 trap 'exit 1' INT TERM
 
-make_base() {
-    printf 'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };\n' >"$work/apt-clean"
-    mmdebstrap --quiet --variant=minbase --mode=root --format=tar --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
-        --include=usr-is-merged,ca-certificates \
-        --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*' \
-        --dpkgopt='path-exclude=/usr/share/groff/*' --dpkgopt='path-exclude=/usr/share/lintian/*' \
-        --dpkgopt='path-exclude=/usr/share/locale/*' \
-        --setup-hook='mkdir -p "$1/etc/apt/apt.conf.d"' \
-        --customize-hook="copy-in $work/apt-clean /etc/apt/apt.conf.d" \
-        --customize-hook='rm -f "$1/etc/resolv.conf" "$1/etc/hostname" "$1"/var/cache/apt/*.bin' \
-        bookworm "$cache/base.tar.new" && mv "$cache/base.tar.new" "$cache/base.tar"
-}
-
-if [ "${1:-}" = --fresh ] || ! [ -s "$cache/base.tar" ]; then
-    echo "making the stand-in base"
-    make_base >"$cache/base.log" 2>&1 || { tail -n 5 "$cache/base.log"; skip "the stand-in base cannot be made"; }
-fi
-
 dockerd --bridge=none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false --data-root "$work/data" \
     --exec-root "$work/exec" --pidfile "$work/pid" -H "$DOCKER_HOST" >"$cache/dockerd.log" 2>&1 &
 daemon=$!
@@ -65,12 +58,13 @@ for _ in $(seq 300); do
 done
 /usr/bin/docker info >/dev/null 2>&1 || { tail -n 3 "$cache/dockerd.log"; skip "a docker daemon cannot run here"; }
 
-/usr/bin/docker import -c 'CMD ["bash"]' "$cache/base.tar" debian:bookworm-slim >/dev/null
-/usr/bin/docker run --rm --network host debian:bookworm-slim true 2>"$cache/run.log" ||
+/usr/bin/docker import -c 'CMD ["bash"]' "$base" "debian:$suite-slim" >/dev/null
+/usr/bin/docker run --rm --network host "debian:$suite-slim" true 2>"$cache/run.log" ||
     { cat "$cache/run.log"; skip "a container cannot run here"; }
 
-echo "building the image"
-if ! DOCKER_BUILDKIT=1 /usr/bin/docker build --network host --progress plain -t sinkonce:ci . >"$cache/build.log" 2>&1; then
+echo "building the image on $suite"
+if ! DOCKER_BUILDKIT=1 /usr/bin/docker build --network host --progress plain --build-arg "DEBIAN=$suite" \
+        -t sinkonce:ci . >"$cache/build.log" 2>&1; then
     tail -n 30 "$cache/build.log"
     echo "FAIL I-01: the Dockerfile does not build"
     exit 1

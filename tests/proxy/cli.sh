@@ -58,6 +58,15 @@ run -- --version
 want_code 0; want_nothing err
 want out '^sinkonce [0-9]*\.[0-9]*\.[0-9]*$'; want out '^libevent 2'; want out '^libcurl [78]'; want out '^jansson 2'
 
+name="I-08 version --verbose names each library as it runs and as it was built with"
+for spelling in '--version --verbose' '-V -v' 'version --verbose'; do
+    run -- $spelling
+    want_code 0; want_nothing err
+    for library in libevent libcurl jansson LMDB xxHash zlib zstd glibc; do
+        want out "^$library [0-9][0-9a-z.-]* (built with [0-9][0-9a-z.-]*)\$"
+    done
+done
+
 name="an unknown command is refused with a suggestion"
 run -- chekc
 want_code 2; want_nothing out; want err 'did you mean check?'
