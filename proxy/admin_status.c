@@ -51,6 +51,11 @@ static void warn(json_t *warnings, const char *format, ...)
     json_array_append_new(warnings, admin_text_json(sentence));
 }
 
+static const char *one_or_many(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
 static void warn_of_ledger(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
 {
     if (figures->is_failing)
@@ -72,19 +77,18 @@ static void warn_of_records(json_t *warnings, const struct store_figures *figure
 {
     if (figures->in_doubt_records > 0 && now_ms > figures->in_doubt_oldest_ms + DOUBT_IS_OLD_MS)
         warn(warnings,
-             "%" PRIu64 " records are in doubt, the oldest for %" PRIu64
-             " seconds: look at the target, then resolve "
-             "them with POST /in-doubt.",
-             figures->in_doubt_records, (now_ms - figures->in_doubt_oldest_ms) / MS_PER_S);
+             "%" PRIu64 " %s in doubt, the oldest for %" PRIu64
+             " seconds: look at the target, then resolve them with POST /in-doubt.",
+             figures->in_doubt_records, one_or_many(figures->in_doubt_records, "record is", "records are"),
+             (now_ms - figures->in_doubt_oldest_ms) / MS_PER_S);
     if (figures->conflict_open_count > 0)
-        warn(warnings,
-             "%" PRIu64 " conflicts wait for a decision, and their partitions with them: see GET /conflicts.",
-             figures->conflict_open_count);
+        warn(warnings, "%" PRIu64 " %s for a decision, and %s with it: see GET /conflicts.",
+             figures->conflict_open_count,
+             one_or_many(figures->conflict_open_count, "conflict waits", "conflicts wait"),
+             one_or_many(figures->conflict_open_count, "its partition", "their partitions"));
     if (figures->replay_open_count > 0)
-        warn(warnings,
-             "%" PRIu64
-             " replay windows are open: applied records inside them are sent again: see GET /replays.",
-             figures->replay_open_count);
+        warn(warnings, "%" PRIu64 " replay %s open: applied records inside are sent again: see GET /replays.",
+             figures->replay_open_count, one_or_many(figures->replay_open_count, "window is", "windows are"));
 }
 
 /* Since the older of the two samples; since the start while there is none. */
@@ -103,10 +107,9 @@ static void warn_of_traffic(json_t *warnings, const struct admin *admin)
             keyed);
     if (unkeyed > 0)
         warn(warnings,
-             "%" PRIu64
-             " writes of the last minutes had no coordinates and are not protected: see POST /explain, "
+             "%" PRIu64 " %s of the last minutes had no coordinates and %s not protected: see POST /explain, "
              "and the settings of where the coordinates are.",
-             unkeyed);
+             unkeyed, one_or_many(unkeyed, "write", "writes"), one_or_many(unkeyed, "is", "are"));
     if (metrics_gauge(GAUGE_PROBES_FAILING) != 0)
         warn(warnings,
              "Probes get no clear answer: records in doubt stay there.  Look at SINKONCE_PROBE_URL and its "

@@ -272,7 +272,7 @@
                 "other records came at coordinates that are taken, or it began in its middle. Say which it is." });
         /* The two above are told in this page's words already. */
         for (const text of status.warnings) {
-            if (/ (are in doubt, the oldest|conflicts wait for a decision)/.test(text)) continue;
+            if (/ ((is|are) in doubt, the oldest|conflicts? waits? for a decision)/.test(text)) continue;
             const isBad = /ledger (fails|is full)|VERIFY is off|mode.* is off/i.test(text);
             alerts.push({ key: text.replace(/\d+/g, "#"), tone: isBad ? "bad" : "warn", text });
         }

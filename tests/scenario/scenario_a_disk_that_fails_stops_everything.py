@@ -9,8 +9,6 @@ from harness import PATIENCE, key, straight_and_killed, wait_for
 
 
 class Test(disk.Scenario):
-    is_sum_checked = False
-
     def works_again(self, offset):
         wait_for(lambda: self.send(offset).status == 200, "the ledger to work again", PATIENCE, [self.proxy.log])
 

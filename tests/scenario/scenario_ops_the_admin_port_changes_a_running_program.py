@@ -40,7 +40,7 @@ class Test(harness.Scenario):
         self.assertEqual([(self.send(n).is_replayed, self.applied(n)) for n in (1, 1, 3)], [(False, 2), (True, 2), (True, 1)])
         (row,) = self.call("GET", "/replays")["replays"]
         self.assertEqual((row["id"], row["topic"], row["from"], row["to"]), (window["id"], "orders", 1, 2))
-        self.assertIn("replay windows are open", str(self.call("GET", "/status")["warnings"]))
+        self.assertIn("1 replay window is open", str(self.call("GET", "/status")["warnings"]))
         self.assert_metric('replayed_records_total{topic="orders"}', 1)
         self.between()
         self.assertTrue(self.send(1).is_replayed)

@@ -7,8 +7,6 @@ from harness import PATIENCE, wait_for
 
 
 class Test(disk.Scenario):
-    is_sum_checked = False
-
     def loop_has_turned(self):
         """What needs no ledger is forwarded meanwhile, on each of the loops."""
         for _ in range(4):
