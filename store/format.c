@@ -443,7 +443,8 @@ bool reply_row_read(struct slice value, struct reply_row *ret_row)
     ret_row->reply.status = (int)take_u16(&reader);
     size_t type_bytes = take_u16(&reader);
     const uint8_t *type = take_bytes(&reader, type_bytes);
-    if (reader.is_bad || ret_row->reply.status < 100 || ret_row->reply.status > 599)
+    if (reader.is_bad || type_bytes > REPLY_TYPE_BYTES_MAX || ret_row->reply.status < 100 ||
+        ret_row->reply.status > 599)
         return false;
     ret_row->reply.content_type = slice_of((const char *)type, type_bytes);
     ret_row->reply.body = slice_of((const char *)reader.at, reader.left);

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include "pairs.h"
+#include "partitions.h"
 #include "waiters.h"
 
 static size_t search(const struct open_set *set, int64_t offset)
@@ -360,18 +361,46 @@ void opens_restore_context(struct machine *machine, struct open_range *range, in
 
 /* ---- loading ---------------------------------------------------------------------------------------------------- */
 
-/* Rows are grouped by pid, so that the partition is looked for once per group. */
-static struct partition **partitions_by_pid(struct machine *machine)
+static int by_pid(const void *a, const void *b)
 {
-    struct partition **by_pid = calloc(machine->counters.next_pid, sizeof by_pid[0]);
-    for (size_t i = 0; by_pid != NULL && i < machine->bucket_count; i++)
-        for (struct partition *partition = machine->buckets[i]; partition != NULL;
-             partition = partition->next_in_bucket)
-            by_pid[partition->row.pid] = partition;
-    return by_pid;
+    uint32_t pid_a = (*(struct partition *const *)a)->row.pid,
+             pid_b = (*(struct partition *const *)b)->row.pid;
+    return (pid_a > pid_b) - (pid_a < pid_b);
 }
 
-static bool load_row(struct machine *machine, struct partition *const by_pid[], struct slice key,
+/* Ascending by pid.  A table with a cell for each pid that was ever given would be simpler, but the highest one comes
+ * from the disk: damaged, it may ask for gigabytes. */
+struct by_pid {
+    struct partition **at; /* owned; NULL: no memory */
+    size_t count;
+};
+
+static struct by_pid partitions_by_pid(struct machine *machine)
+{
+    struct by_pid all = { .at = calloc(machine->partition_count + 1, sizeof all.at[0]) };
+    for (struct partition *partition = partitions_next(machine, NULL); all.at != NULL && partition != NULL;
+         partition = partitions_next(machine, partition))
+        all.at[all.count++] = partition;
+    if (all.at != NULL)
+        qsort(all.at, all.count, sizeof all.at[0], by_pid);
+    return all;
+}
+
+/* NULL: nobody's. */
+static struct partition *partition_of_pid(const struct by_pid *all, uint32_t pid)
+{
+    size_t low = 0, high = all->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (all->at[middle]->row.pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < all->count && all->at[low]->row.pid == pid ? all->at[low] : NULL;
+}
+
+static bool load_row(struct machine *machine, const struct by_pid *partitions, struct slice key,
                      struct slice value, uint32_t *ret_pid, uint64_t *ret_first)
 {
     struct open_row row;
@@ -380,7 +409,7 @@ static bool load_row(struct machine *machine, struct partition *const by_pid[], 
     if (!key_read_pair(key, TABLE_OPEN, ret_pid, ret_first) ||
         !open_row_read(value, (int64_t)*ret_first, &row, &has_marks, marks))
         return false;
-    struct partition *partition = *ret_pid < machine->counters.next_pid ? by_pid[*ret_pid] : NULL;
+    struct partition *partition = partition_of_pid(partitions, *ret_pid);
     if (partition == NULL ||
         opens_from(partition, (int64_t)*ret_first) != NULL) /* ascending, without overlap */
         return false;
@@ -389,20 +418,20 @@ static bool load_row(struct machine *machine, struct partition *const by_pid[], 
 
 void opens_load(struct machine *machine)
 {
-    struct partition **by_pid = partitions_by_pid(machine);
+    struct by_pid partitions = partitions_by_pid(machine);
     struct key from = { .bytes = { TABLE_OPEN }, .byte_count = 1 };
     struct slice key, value;
     uint32_t pid;
     uint64_t first;
-    if (by_pid == NULL)
+    if (partitions.at == NULL)
         rows_spoil(machine->rows);
     while (rows_seek(machine->rows, key_slice(&from), &key, &value) && key_is_of(key, TABLE_OPEN)) {
-        if (!load_row(machine, by_pid, key, value, &pid, &first))
+        if (!load_row(machine, &partitions, key, value, &pid, &first))
             rows_spoil(machine->rows);
         else
             from = key_pair(TABLE_OPEN, pid, first + 1);
     }
-    free(by_pid);
+    free(partitions.at);
 }
 
 void opens_forget(struct machine *machine, struct partition *partition)

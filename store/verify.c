@@ -20,8 +20,9 @@ enum { FINDINGS_MAX = 1000, TABLE_COUNT = TABLE_PAST + 1 };
 struct verifier {
     struct machine *machine; /* borrowed */
     store_line_fn *line;
-    void *context;      /* borrowed */
-    bool *is_known_pid; /* owned: next_pid cells */
+    void *context;  /* borrowed */
+    uint32_t *pids; /* owned, ascending: those that somebody has */
+    size_t pid_count, pid_room;
     uint64_t finding_count;
     uint64_t row_counts[TABLE_COUNT], row_bytes[TABLE_COUNT];
 };
@@ -47,6 +48,74 @@ static const char *table_name(unsigned table)
         [TABLE_REPLAYS] = "replays", [TABLE_PAST] = "past",
     };
     return table < TABLE_COUNT && names[table] != NULL ? names[table] : "unknown";
+}
+
+/* ---- whose rows ------------------------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+static bool know(struct verifier *verifier, uint32_t pid)
+{
+    if (verifier->pid_count == verifier->pid_room) {
+        size_t room = 2 * verifier->pid_room + 16;
+        uint32_t *pids = realloc(verifier->pids, room * sizeof pids[0]);
+        if (pids == NULL)
+            return false;
+        verifier->pids = pids;
+        verifier->pid_room = room;
+    }
+    verifier->pids[verifier->pid_count++] = pid;
+    return true;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t pid_a = *(const uint32_t *)a, pid_b = *(const uint32_t *)b;
+    return (pid_a > pid_b) - (pid_a < pid_b);
+}
+
+static bool is_known(const struct verifier *verifier, uint32_t pid)
+{
+    size_t low = 0, high = verifier->pid_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (verifier->pids[middle] < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < verifier->pid_count && verifier->pids[low] == pid;
+}
+
+static bool know_past(struct verifier *verifier)
+{
+    struct rows *rows = verifier->machine->rows;
+    struct slice key, value;
+    uint32_t pid = 0;
+    uint64_t zero;
+    struct key from = key_pair(TABLE_PAST, 0, 0);
+    while (rows_seek(rows, key_slice(&from), &key, &value) && key_is_of(key, TABLE_PAST) &&
+           key_read_pair(key, TABLE_PAST, &pid, &zero)) {
+        if (!know(verifier, pid))
+            return false;
+        from = key_pair(TABLE_PAST, pid, zero + 1);
+    }
+    return true;
+}
+
+/* False: no memory. */
+static bool know_all(struct verifier *verifier)
+{
+    struct machine *machine = verifier->machine;
+    bool is_done = true;
+    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
+         partition = partitions_next(machine, partition))
+        is_done = is_done && know(verifier, partition->row.pid);
+    for (const struct replay *replay = machine->replays; replay != NULL; replay = replay->next)
+        is_done = is_done && know(verifier, replay->sent.row.pid);
+    is_done = is_done && know_past(verifier);
+    if (is_done && verifier->pid_count > 0)
+        qsort(verifier->pids, verifier->pid_count, sizeof verifier->pids[0], ascending);
+    return is_done;
 }
 
 /* ---- rows by themselves ----------------------------------------------------------------------------------------- */
@@ -90,7 +159,7 @@ static void check_pair(struct verifier *verifier, enum table table, struct slice
     uint64_t number;
     if (!key_read_pair(key, table, &pid, &number) || !is_value_good(table, number, value))
         find(verifier, "a row of %s cannot be read", table_name(table));
-    else if (pid >= verifier->machine->counters.next_pid || !verifier->is_known_pid[pid])
+    else if (pid >= verifier->machine->counters.next_pid || !is_known(verifier, pid))
         find(verifier, "a row of %s belongs to history %u, which nobody has", table_name(table), pid);
 }
 
@@ -236,35 +305,14 @@ static void check_partition(struct verifier *verifier, const struct partition *p
         find(verifier, "%s/%d: waits for a decision that is not there", partition->topic, partition->number);
 }
 
-static void know_pids(struct verifier *verifier)
-{
-    struct machine *machine = verifier->machine;
-    struct slice key, value;
-    uint32_t pid = 0;
-    uint64_t zero;
-    for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
-         partition = partitions_next(machine, partition))
-        verifier->is_known_pid[partition->row.pid] = true;
-    for (const struct replay *replay = machine->replays; replay != NULL; replay = replay->next)
-        verifier->is_known_pid[replay->sent.row.pid] = true;
-    struct key from = key_pair(TABLE_PAST, 0, 0);
-    while (rows_seek(machine->rows, key_slice(&from), &key, &value) && key_is_of(key, TABLE_PAST) &&
-           key_read_pair(key, TABLE_PAST, &pid, &zero)) {
-        if (pid < machine->counters.next_pid)
-            verifier->is_known_pid[pid] = true;
-        from = key_pair(TABLE_PAST, pid, zero + 1);
-    }
-}
-
 uint64_t verify(struct machine *machine, store_line_fn *line, void *context)
 {
     struct verifier verifier = { .machine = machine, .line = line, .context = context };
-    verifier.is_known_pid = calloc(machine->counters.next_pid, sizeof verifier.is_known_pid[0]);
-    if (verifier.is_known_pid == NULL) {
+    if (!know_all(&verifier)) {
         find(&verifier, "no memory");
+        free(verifier.pids);
         return verifier.finding_count;
     }
-    know_pids(&verifier);
     check_rows(&verifier);
     for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
          partition = partitions_next(machine, partition))
@@ -273,7 +321,7 @@ uint64_t verify(struct machine *machine, store_line_fn *line, void *context)
         check_set(&verifier, replay->row.topic, replay->row.partition, &replay->sent.row);
     if (rows_status(machine->rows) != ROWS_OK)
         find(&verifier, "the file cannot be read to its end");
-    free(verifier.is_known_pid);
+    free(verifier.pids);
     return verifier.finding_count;
 }
 
@@ -316,10 +364,7 @@ void verify_stat(struct machine *machine, const struct store_row *row, store_lin
     struct verifier verifier = { .machine = machine, .line = say_nothing };
     struct machine_figures figures;
     uint64_t applied_count = 0, in_flight_count = 0;
-    verifier.is_known_pid = calloc(machine->counters.next_pid, sizeof verifier.is_known_pid[0]);
-    if (verifier.is_known_pid != NULL)
-        check_rows(&verifier);
-    free(verifier.is_known_pid);
+    check_rows(&verifier); /* findings are another command's */
     for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
          partition = partitions_next(machine, partition)) {
         applied_count += partition->row.applied_count;

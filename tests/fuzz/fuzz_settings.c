@@ -62,7 +62,6 @@ static void check_good(const struct settings *settings, char *const environment[
     assert(settings->body_bytes_max >= 1 && settings->body_bytes_max <= (1u << 30));
     assert(strpbrk(settings->authorization, "\r\n") == NULL &&
            strpbrk(settings->admin_token, "\r\n ") == NULL);
-    assert((settings->partition.count == 0) == (settings->offset.count == 0));
     for (int status = 0; status < 640; status++)
         assert(!status_set_has(&settings->applied_status, status) ||
                !status_set_has(&settings->not_applied_status, status));
