@@ -31,6 +31,12 @@
         "ledger-failing": ["bad", "The ledger fails: nothing is sent until the disk works again."],
     };
 
+    const MODES = {
+        enforce: "records that the target has are dropped, and each takes effect once.",
+        observe: "every request is forwarded, duplicates too; what would have been dropped is counted.",
+        off: "every request is forwarded and nothing is remembered: what comes twice takes effect twice.",
+    };
+
     /* ---- small helpers -------------------------------------------------------------------------------------- */
 
     const at = (id) => document.getElementById(id);
@@ -313,6 +319,7 @@
         badge("doubts", status.records.in_doubt_now);
         badge("conflicts", status.records.conflicts_open);
         showAlerts(alertsOf(status));
+        showControls(status);
         showLedger(status.ledger);
     }
 
@@ -367,6 +374,7 @@
         say(at("doubts-count"), isPaged ? `${answer.in_doubt.length} of ${answer.total} entries` : "");
     }
 
+    const COUNT_OF_NONE = 9223372036854775807n; /* more than there can be */
     const digits = (text) => text === "" ? undefined : BigInt(text);
 
     function filterOf(form) {
@@ -382,10 +390,10 @@
         return topic + partition + (filter.from === undefined ? "" : `, ${range(filter.from, filter.to)}`);
     }
 
-    /* A count of zero that is wrong changes nothing, and the refusal says the right one. */
-    async function countMatching(filter, resolution) {
+    /* A count that is wrong changes nothing, and the refusal says the right one. */
+    async function countMatching(path, members) {
         try {
-            await call("POST", "/in-doubt", { ...filter, resolution, expect_count: 0, reason: "counted" });
+            await call("POST", path, { ...members, expect_count: COUNT_OF_NONE, reason: "counted" });
             return 0;
         } catch (error) {
             if (error.answer && error.answer.error === "count-mismatch") return error.answer.count;
@@ -412,7 +420,7 @@
         const filter = filterOf(event.target);
         say(at("many-error"), "");
         try {
-            const count = await countMatching(filter, resolution);
+            const count = await countMatching("/in-doubt", { ...filter, resolution });
             if (Number(count) === 0) say(at("many-error"), `Nothing is in doubt in ${filterWords(filter)}.`);
             else resolveMany(filter, resolution, count);
         } catch (error) {
@@ -516,6 +524,56 @@
             await call("POST", "/replays", { ...filter, for: time, reason });
             return `The window for ${filterWords(filter)} is open for ${time}.`;
         });
+    }
+
+    /* ---- mode, drain, forgetting ---------------------------------------------------------------------------- */
+
+    function changeMode(mode) {
+        confirmThen({ title: `Mode ${mode}`, text: `From the next request on: ${MODES[mode]} The next start goes by SINKONCE_MODE again.`,
+            yes: `Change to ${mode}`, reason: "required" },
+        async (reason) => {
+            await call("PUT", "/mode", { mode, reason });
+            return `The mode is ${mode}.`;
+        });
+    }
+
+    function changeDrain(isDraining) {
+        confirmThen(isDraining
+            ? { title: "Drain", text: "No new connection of a connector is accepted, and sinkonce is not ready. What is on its way ends as usual.", yes: "Drain", reason: "required" }
+            : { title: "Resume", text: "Connectors are taken again.", yes: "Resume", reason: "required" },
+        async (reason) => {
+            await call(isDraining ? "POST" : "DELETE", "/drain", { reason });
+            return isDraining ? "Draining." : "Connectors are taken again.";
+        });
+    }
+
+    function showControls(status) {
+        const isDraining = status.state === "draining";
+        say(at("control-words"), `Mode ${status.mode}: ${MODES[status.mode]}${isDraining ? " Draining: no new connection is taken." : ""}`);
+        for (const button of at("modes").querySelectorAll("[value]")) {
+            button.disabled = button.value === status.mode;
+            button.onclick = () => changeMode(button.value);
+        }
+        say(at("drain"), isDraining ? "Resume …" : "Drain …");
+        at("drain").onclick = () => changeDrain(!isDraining);
+    }
+
+    async function onForget(event) {
+        event.preventDefault();
+        const form = event.target, filter = filterOf(form);
+        say(at("forget-error"), "");
+        try {
+            const count = await countMatching("/forget", filter);
+            confirmThen({ title: `Forget ${records(count)}`, yes: `Forget ${records(count)}`, reason: "required", count,
+                text: `In ${filterWords(filter)}.\nWhat the connector delivers of them again takes effect a second time. Doubts and what is on its way stay.` },
+            async (reason) => {
+                const done = await call("POST", "/forget", { ...filter, expect_count: BigInt(count), reason });
+                return `${records(done.records)} of ${filterWords(filter)} forgotten.`;
+            });
+        } catch (error) {
+            if (error.status === 401) askToken(() => form.requestSubmit());
+            else say(at("forget-error"), error.message);
+        }
     }
 
     /* ---- records by outcome --------------------------------------------------------------------------------- */
@@ -890,6 +948,7 @@
         at("ask-no").addEventListener("click", () => at("ask").close());
         at("many-form").addEventListener("submit", onMany);
         at("replay-form").addEventListener("submit", onReplay);
+        at("forget-form").addEventListener("submit", onForget);
         at("tester-form").addEventListener("submit", onTest);
         page("doubts-first", () => { doubtPage.after = "0"; }, "doubts", pollDoubts);
         page("doubts-next", () => { doubtPage.after = doubtPage.next; }, "doubts", pollDoubts);

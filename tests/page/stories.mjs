@@ -281,6 +281,104 @@ const stories = {
         });
     },
 
+    async control() {
+        for (const offset of [0, 1, 2]) await send(offset);
+        await visit(async (page) => {
+            const panel = page.locator("#control");
+            await panel.getByText("Mode enforce: ").waitFor();
+            assert.equal(await panel.getByRole("button", { name: "Enforce …" }).isDisabled(), true);
+
+            await panel.getByRole("button", { name: "Observe …" }).click();
+            assert.match(await page.getByRole("dialog").textContent(), /every request is forwarded, duplicates too/);
+            await confirm(page, "Change to observe", { reason: "a trial" });
+            await panel.getByText("Mode observe: ").waitFor();
+            await page.locator("#alert-list li", { hasText: "is observe" }).waitFor();
+            assert.deepEqual(await send(0), SENT_ON);
+            await panel.getByRole("button", { name: "Enforce …" }).click();
+            await confirm(page, "Change to enforce", { reason: "the trial is over" });
+            await panel.getByText("Mode enforce: ").waitFor();
+            assert.deepEqual(await send(0), { status: 200, outcome: "duplicate" });
+
+            await panel.getByRole("button", { name: "Drain …" }).click();
+            await confirm(page, "Drain", { reason: "a new disk" });
+            await page.locator("#state", { hasText: "Draining" }).waitFor();
+            await assert.rejects(send(3));
+            await panel.getByRole("button", { name: "Resume …" }).click();
+            await confirm(page, "Resume", { reason: "it is in" });
+            await page.locator("#state", { hasText: "Ready" }).waitFor();
+            assert.deepEqual(await send(3), SENT_ON);
+
+            await panel.getByText("Forget what is applied").click();
+            const form = page.locator("#forget-form");
+            await form.getByLabel("Topic").fill("nobody");
+            await form.getByRole("button").click();
+            await page.locator("#forget-error", { hasText: "was ever met here" }).waitFor();
+            await form.getByLabel("Topic").fill("orders");
+            await form.getByLabel("Partition").fill("0");
+            await form.getByLabel("From offset").fill("1");
+            await form.getByLabel("To offset").fill("2");
+            await form.getByRole("button").click();
+            const dialog = page.getByRole("dialog", { name: "Forget 2 records" });
+            await dialog.getByLabel("Reason").fill("the target lost them");
+            await dialog.getByRole("button", { name: "Forget 2 records" }).click();
+            await dialog.getByText("The number is 2.").waitFor();
+            await confirm(page, "Forget 2 records", { count: 2 });
+            await page.getByText("2 records of orders, partition 0, offsets 1 to 2 forgotten.").waitFor();
+            assert.deepEqual(await send(1), SENT_ON);
+            await page.locator("#events li", { hasText: "the target lost them" }).first().waitFor();
+        }, { expected: ["404", "409"] });
+    },
+
+    /* The two-minute drill (scenario/drill): from the warning on, by clicking and typing alone.  TRUTH is what the operator
+     * sees in the target: [topic, partition, offset as text, is it there] each. */
+    async drill() {
+        const truth = JSON.parse(process.env.TRUTH);
+        let steps = 0;
+        const step = (words) => console.log(`  ${++steps}  ${words}`);
+        await visit(async (page) => {
+            const alert = page.locator("#alert-list li", { hasText: `${truth.length} records in doubt` });
+            await alert.waitFor();
+            step("read the warning");
+            await alert.getByRole("link", { name: "Go to them" }).click();
+            step("go to the records in doubt");
+            for (const [topic, partition, offset] of truth)
+                await row(page, "doubts", `${topic}, partition ${partition}, offset ${offset}`).waitFor();
+            assert.match(await row(page, "doubts", "orders").first().textContent(), /The connection to the target/);
+            for (const [topic, partition, offset, isThere] of truth) {
+                const name = `${topic}, partition ${partition}, offset ${offset}`, words = isThere ? "Applied" : "Not applied";
+                await row(page, "doubts", name).getByRole("button", { name: `${words}: ${name}`, exact: true }).click();
+                await confirm(page, isThere ? "Resolve as applied" : "Resolve as not applied", { reason: "a look into the target" });
+                await row(page, "doubts", name).waitFor({ state: "detached" });
+                step(`${name}: ${words.toLowerCase()}`);
+            }
+            await page.getByText("Nothing is in doubt.").waitFor();
+            await page.getByText("Nothing needs you now").waitFor();
+        });
+    },
+
+    /* Not a test: what the README shows (pictures.py).  A quarter of an hour of traffic goes by on the page's own clock. */
+    async portrait() {
+        const scheme = process.env.SCHEME;
+        let offset = 0;
+        await doubt([901]);
+        await doubt([77], { topic: "refunds", partition: 2 });
+        await send(0, { topic: "customers" });
+        await send(0, { topic: "customers", life: 2 });
+        await visit(async (page) => {
+            for (let step = 0; step < 40; step++) {
+                const count = 25 + Math.round(15 * Math.sin(step / 4)), again = step % 9 > 5 ? 12 : 2;
+                for (let i = 0; i < count; i++) await send(offset++, { partition: i % 3 });
+                for (let i = 1; i <= again; i++) await send(offset - i, { partition: (count - i) % 3 });
+                if (step % 12 === 7) for (let i = 0; i < 5; i++) await fetch(`${DATA}/in`, { method: "POST", body: "no coordinates" });
+                const polled = page.waitForResponse("**/events*");
+                await page.clock.fastForward(20000);
+                await polled;
+            }
+            await page.locator("#chart polygon.o-duplicate").first().waitFor();
+            await page.screenshot({ path: path.join(PICTURES, `page-${scheme}.png`) });
+        }, { scheme, height: 1240, prepare: (page) => page.clock.install() });
+    },
+
     async token() {
         await doubt([1]);
         let seen = [];

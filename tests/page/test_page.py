@@ -15,6 +15,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "scenario"))
 
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "scenario", "drill"))
+
+import drill  # noqa: E402
 import harness  # noqa: E402
 from harness import sinkonce  # noqa: E402
 
@@ -55,7 +58,8 @@ def install():
 
 class Story(harness.Scenario):
     def run_story(self, story, settings=None, **more):
-        self.serve(**settings or {})
+        if self.proxy is None:
+            self.serve(**settings or {})
         env = {**os.environ, "CHROMIUM": chromium(), "ADMIN": "http://127.0.0.1:%d" % self.proxy.admin_port,
                "DATA": self.proxy.url, "CONTROL": "http://127.0.0.1:%d" % self.target.control_port, "PICTURES": WORK}
         return subprocess.run(["node", os.path.join(WORK, "stories.mjs"), story], env={**env, **more},
@@ -93,6 +97,10 @@ class Test(Story):
 
     def test_the_whole_way_by_keyboard_alone(self):
         self.tell("keyboard")
+
+    def test_the_mode_is_changed_connectors_are_drained_and_records_are_forgotten(self):
+        self.is_journal_checked = False  # observe and forgetting let records through again
+        self.tell("control")
 
     def test_a_refused_change_asks_for_the_token_and_keeps_it_in_memory_only(self):
         self.tell("token")
@@ -142,6 +150,18 @@ class Test(Story):
             self.assertEqual(addresses, set(), name)
 
 
+class Drill(Story, drill.Drill):
+    def test_doubts_caused_by_resets_are_found_and_resolved_by_the_page_alone(self):
+        self.cause()
+        truth = [(topic, partition, str(offset), self.look_into_the_target(topic, partition, offset))
+                 for topic, partition, offset in drill.APPLIED + drill.NOT_APPLIED]
+        self.assertEqual([row[:2] for row in truth if row[3]], [record[:2] for record in drill.APPLIED])
+        done = self.run_story("drill", TRUTH=json.dumps(truth))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        print(done.stdout, end="", flush=True)
+        self.check_over()
+
+
 class Controls(Story):
     """Stories go red on a page that is broken on purpose: what is replaced in its script, and by what."""
 
@@ -152,6 +172,8 @@ class Controls(Story):
                                       "{ resolution: \"not-applied\", reason });\n            return"),
         "no number asked": ("many", "words.count !== undefined && at", "false && at"),
         "text as markup": ("texts", "node.textContent = text", "node.innerHTML = text"),
+        "the wrong mode": ("control", "call(\"PUT\", \"/mode\", { mode, reason })", "call(\"PUT\", \"/mode\", { mode: \"off\", reason })"),
+        "a count that is not asked before forgetting": ("control", "reason: \"required\", count,\n                text", "reason: \"required\",\n                text"),
         "focus lost": ("keyboard", "if (lost) focusOn(list);", ""),
         "polled while hidden": ("hidden", "document.visibilityState === \"visible\"", "true"),
         "a file from elsewhere": ("tester", "    start();\n})", "    fetch(\"http://127.0.0.1:9/\").catch(() => 0);\n    start();\n})"),
