@@ -140,6 +140,7 @@ const char *probe_template_parse(const char *text, struct probe_template *ret)
     const char *mark = text[0] == '/' ? NULL : strstr(text, "://");
     const char *path = text[0] == '/' ? text : mark == NULL ? NULL : mark + 3 + strcspn(mark + 3, "/?#");
     const char *wrong;
+    *ret = (struct probe_template){ 0 };
     if (path == NULL)
         return "must begin with http://, https:// or the / of a path at the target";
     if (memchr(text, '{', (size_t)(path - text)) != NULL)

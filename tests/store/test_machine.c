@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include "failing_memory.h"
 #include "rows_mem.h"
 
 enum { PARTITIONS = 3, SPAN = 300, ORDERS = 24, RECORDS_MAX = 80, STEPS = 400, WAIT_MS = 50, WINDOWS = 4 };
@@ -72,13 +73,14 @@ static uint64_t boot;
 static uint64_t to_release[8 * ORDERS]; /* several batches may fail in a row */
 static size_t to_release_count;
 /* the run must do something */
-static uint64_t answered_count, waited_count, behind_count, failed_count, replayed_count, forgotten_count;
+static uint64_t answered_count, waited_count, behind_count, failed_count, replayed_count, forgotten_count,
+    memory_failed_count, batch_count;
 
 /* False: the transaction has failed in the middle of its batch.  What the machine says then counts for nothing; it only
  * must come through, and all is rolled back. */
 static bool is_sound(void)
 {
-    return rows_status(rows) == ROWS_OK;
+    return rows_status(rows) == ROWS_OK && !memory_has_failed();
 }
 
 static unsigned pick(unsigned below)
@@ -347,6 +349,10 @@ static void assert_counts(void)
 {
     struct question question = { .kind = ASK_PARTITIONS, .row_count_max = 10 };
     machine_ask(machine, &question);
+    if (!is_sound()) { /* no memory: it may have been told nothing */
+        free(question.ret.any);
+        return;
+    }
     size_t met_count = 0;
     for (int i = 0; i < PARTITIONS; i++)
         met_count += model.is_met[i];
@@ -714,6 +720,7 @@ static void roll_back_orders(void)
 static void fail_batch(struct rows *snapshot)
 {
     failed_count++;
+    memory_fail_at(0); /* forget that it has failed */
     machine_forget(machine);
     rows_mem_free(rows);
     rows = snapshot;
@@ -765,10 +772,12 @@ static void restart(void)
 static void one_batch(void)
 {
     struct rows *snapshot = rows_mem_copy(rows);
+    batch_count++;
     model_before = model;
     begin_batch();
     for (size_t i = 0; i < ORDERS; i++)
         orders[i].state_before = orders[i].state;
+    memory_fail_at(pick(20) == 0 ? 1 + pick(20) : 0);
     if (pick(20) == 0)
         rows_mem_fail_at(rows, 1 + pick(12), pick(2) == 0 ? ROWS_FULL : ROWS_FAILED);
     for (size_t i = 0; i < to_release_count; i++)
@@ -779,11 +788,14 @@ static void one_batch(void)
     if (pick(4) == 0 && is_sound())
         assert_counts();
     machine_end(machine);
-    if (rows_status(rows) != ROWS_OK || pick(25) == 0) {
+    bool is_short = memory_recover();
+    memory_failed_count += is_short;
+    if (rows_status(rows) != ROWS_OK || is_short || pick(25) == 0) {
         fail_batch(snapshot);
         return;
     }
     to_release_count = 0;
+    memory_fail_at(0); /* forget that it has failed */
     machine_keep(machine);
     rows_mem_free(snapshot);
     begin_batch();
@@ -841,6 +853,9 @@ static void test_F08_verdicts_and_states_are_those_of_a_naive_model(void **state
     assert_true(failed_count > seed_count);
     assert_true(replayed_count > seed_count);
     assert_true(forgotten_count > seed_count);
+    assert_true(memory_failed_count > seed_count);
+    print_message("%llu batches, each compared record by record with the model\n",
+                  (unsigned long long)batch_count);
 }
 
 int main(void)
