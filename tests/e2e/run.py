@@ -22,210 +22,15 @@ import os
 import shutil
 import sys
 import time
-from collections import Counter
 
 import kafka
-import sinkonce
 from sinkonce import wait_for
 
 import checker
+from flow import Broken, Flow, demand
 
-PARTITIONS = 4
-BATCH_FORMS = ("array", "lines", "bulk")
 BATCH_RECORDS = 6000
 POLLS = (200, 60)  # records that the worker takes at once: a restart changes from one to the other
-BATCH_SIZE = 59    # so that one of the two leaves a batch of one record behind
-KMETA = {
-    "transforms": "kmeta",
-    "transforms.kmeta.type": "org.apache.kafka.connect.transforms.InsertField$Value",
-    "transforms.kmeta.topic.field": "__topic",
-    "transforms.kmeta.partition.field": "__partition",
-    "transforms.kmeta.offset.field": "__offset",
-}
-RECORD_PARTS = ("applied", "duplicate", "rejected", "not_sent", "busy", "conflict", "unkeyed", "entered_in_doubt")
-
-
-class Broken(Exception):
-    """A demand that did not hold."""
-
-
-def demand(holds, what, *more):
-    if not holds:
-        raise Broken(what % more)
-
-
-def runs_of(keys, applied):
-    """(first key, last key, whether they are APPLIED) of each run of neighbours that are alike."""
-    runs = []
-    for key in sorted(keys, key=lambda key: (key.rpartition("/")[0], int(key.rpartition("/")[2]))):
-        partition, _, offset = key.rpartition("/")
-        before = "%s/%d" % (partition, int(offset) - 1)
-        if runs and runs[-1][1] == before and runs[-1][2] == (key in applied):
-            runs[-1][1] = key
-        else:
-            runs.append([key, key, key in applied])
-    return runs
-
-
-def read_lines(path):
-    if not os.path.exists(path):
-        return []
-    with open(path) as lines:
-        return [line.rstrip("\n") for line in lines]
-
-
-class Flow:
-    """One connector, from one topic to one target, with or without sinkonce between them."""
-
-    def __init__(self, cluster, name, is_guarded, timeout_ms=30000, form="body", env=None):
-        self.cluster = cluster
-        self.name = "%s-%s" % (name, "with" if is_guarded else "without")
-        self.topic = "e2e-" + self.name
-        self.folder = cluster.log(self.name)
-        os.makedirs(self.folder)
-        self.produced_file = os.path.join(self.folder, "produced")
-        self.acked_file = os.path.join(self.folder, "acked")
-        self.sent_file = os.path.join(self.folder, "sent")
-        self.target = sinkonce.Target(self.folder)
-        self.proxy = None
-        self.is_guarded = is_guarded
-        self.timeout_ms, self.form, self.env = timeout_ms, form, env
-        self.doubts_seen = []
-
-    def __enter__(self):
-        self.target.start()
-        if self.is_guarded:
-            self.proxy = sinkonce.Sinkonce(self.target.url, self.folder, env=self.env).start()
-        return self
-
-    def __exit__(self, *_):
-        if self.cluster.worker.is_running():
-            self.cluster.delete_connector(self.name)
-            wait_for(lambda: not self.cluster.has_tasks(self.name), "the tasks of %s to end" % self.name, 60)
-        if self.proxy:
-            self.proxy.close()
-        self.target.close()
-
-    def produce(self, count, mark="first"):
-        wait_for(lambda: self.cluster.try_feed("create", self.topic, PARTITIONS), "the topic to be created", 60)
-        self.cluster.feed("produce", self.topic, PARTITIONS, count, mark, self.produced_file)
-
-    def connect(self):
-        path = "/_bulk?timeout=1m" if self.form == "bulk" else "/ingest"
-        config = {"connector.class": "sinkonce.e2e.HttpSinkConnector", "tasks.max": str(PARTITIONS),
-                  "topics": self.topic, "http.url": (self.proxy or self.target).url + path,
-                  "http.timeout.ms": str(self.timeout_ms), "retry.backoff.ms": "200", "form": self.form,
-                  "ack.log": self.acked_file, "sent.log": self.sent_file}
-        if self.form not in ("headers", "bulk"):
-            config.update(KMETA)
-        if self.form in BATCH_FORMS:  # two partitions a task, and fetches that are smaller than a poll: they mix
-            config.update({"tasks.max": str(PARTITIONS // 2), "batch.max.size": str(BATCH_SIZE),
-                           "consumer.override.max.partition.fetch.bytes": "16384"})
-        self.cluster.create_connector(self.name, config)
-
-    def produced(self):
-        """{key: hash of its body, once the connector has sent it}"""
-        acked = self.acked()
-        return {key: acked.get(key) for key in read_lines(self.produced_file)}
-
-    def acked(self):
-        """{key: hash of the body as the connector sent it}"""
-        return dict(line.split("\t") for line in read_lines(self.acked_file) if "\t" in line)
-
-    def sent(self):
-        """Each request as the connector sent it: {partition: (first, last)}"""
-        requests = []
-        for line in read_lines(self.sent_file):
-            ranges = (word.split(":") for word in line.split())
-            requests.append({int(partition): tuple(map(int, span.split("-"))) for partition, span in ranges})
-        return requests
-
-    def applied(self):
-        return self.target.stats()["applied"]
-
-    def first_unacked(self):
-        """The one record of each partition that can be on the wire: the connector sends them in order, one by one."""
-        acked = self.acked()
-        firsts = {}
-        for key in self.produced():
-            partition, _, offset = key.rpartition("/")
-            if key not in acked:
-                firsts[partition] = min(firsts.get(partition, int(offset)), int(offset))
-        return {"%s/%d" % pair for pair in firsts.items()}
-
-    def wait_applied(self, count):
-        self.wait(lambda: self.applied() >= count, "%d records at the target" % count)
-
-    def wait(self, condition, what, seconds=120, every=0.01):
-        def ask():
-            failures = self.cluster.failures(self.name) if time.monotonic() > self.next_look else []
-            if failures:
-                raise Broken("a task failed: " + failures[0].splitlines()[0])
-            if time.monotonic() > self.next_look:
-                self.next_look = time.monotonic() + 2
-            return condition()
-        self.next_look = time.monotonic() + 2
-        logs = [self.proxy.log] if self.proxy else []
-        return wait_for(ask, "%s (%s)" % (what, self.name), seconds, logs + [self.cluster.log("worker.log")], every)
-
-    def finish(self, also=lambda: None):
-        """Wait until the connector has committed all that was produced; ALSO is called in between."""
-        ends = Counter(key.rpartition("/")[0] for key in self.produced())
-        wanted = {int(partition.rpartition("/")[2]): count for partition, count in ends.items()}
-
-        def is_done():
-            also()
-            return self.cluster.committed(self.name) == wanted and self.acked().keys() >= self.produced().keys()
-        self.wait(is_done, "the connector to finish", every=0.1)
-
-    def journal(self):
-        return [line[:2] for line in self.target.lines()]
-
-    def resolve_by_journal(self, keys):
-        """Resolve each doubt as the target's journal tells, and keep it in mind."""
-        applied = {key for key, _ in self.journal()}
-        for first, last, is_applied in runs_of(keys, applied):
-            topic, partition, _ = first.split("/")
-            offsets = [int(key.rpartition("/")[2]) for key in (first, last)]
-            status, answer = self.proxy.resolve_run(topic, int(partition), *offsets, is_applied)
-            demand(status == 200 and answer["records"] == offsets[1] - offsets[0] + 1, "resolving %s to %s: %s %s",
-                   first, last, status, answer)
-        self.doubts_seen += keys
-
-    def report(self):
-        doubts = self.proxy.doubt_keys() if self.proxy else []
-        return checker.check(self.journal(), self.produced(), self.acked(), doubts,
-                             exact_doubts=[], in_order=self.is_guarded)
-
-    def demand_clean(self):
-        report = self.report()
-        demand(report.is_good, "%s: %s", self.name, "; ".join(report.lines()))
-        parts = {name: self.proxy.metric("sinkonce_%s_records_total" % name) for name in RECORD_PARTS}
-        total = self.proxy.metric("sinkonce_records_total")
-        demand(sum(parts.values()) == total, "%s: %d records were taken in, the parts are %s", self.name, total, parts)
-
-    def demand_redelivered(self):
-        """The scenario proves something only when the connector sent records again."""
-        if self.proxy:
-            demand(self.proxy.metric("sinkonce_duplicate_records_total") > 0, "%s: nothing came twice", self.name)
-
-
-    def demand_doubts_exact(self):
-        """What was in doubt is what the target left without an answer, record for record."""
-        broken_off = Counter(entry["key"] for entry in self.target.faulted() if entry["broken_off"])
-        seen = Counter(self.doubts_seen)
-        demand(seen == broken_off, "%s: broken off and never in doubt: %s; in doubt and never broken off: %s", self.name,
-               sorted(broken_off - seen)[:5], sorted(seen - broken_off)[:5])
-
-    def demand_cut_anew(self):
-        """Batches of several partitions were sent, and records came again in batches with other boundaries."""
-        sent = self.sent()
-        demand(any(len(request) > 1 for request in sent), "%s: no request held several partitions", self.name)
-        demand(any(list(request.values()) == [(first, first)] for request in sent for first, _ in request.values()),
-               "%s: no request held one record", self.name)
-        spans = {(partition, span) for request in sent for partition, span in request.items()}
-        demand(any(p == q and s != t and s[0] <= t[1] and t[0] <= s[1] for p, s in spans for q, t in spans),
-               "%s: no boundary of a batch has moved", self.name)
 
 
 class Row:
@@ -244,21 +49,21 @@ class Row:
 
 class Suite:
     def __init__(self, cluster, is_control_only):
-        self.cluster = cluster
+        self.cluster, self.worker = cluster, cluster.new_worker().start()
         self.is_control_only = is_control_only
 
     def both(self, name, play, has_control=True, **options):
         """PLAY the scenario without and with sinkonce; the row.  Without it there must be duplicates, and no loss."""
         control = guarded = None
         if has_control:
-            with Flow(self.cluster, name, False, **options) as control:
+            with Flow(self.cluster, self.worker, name, False, **options) as control:
                 play(control)
                 report = control.report()
                 demand(report.figures["lost"] == 0, "%s lost records", control.name)
                 demand(report.figures["duplicates"] > 0, "%s shows no duplicate: it proves nothing", control.name)
                 row = Row(name, None, control)
         if not self.is_control_only:
-            with Flow(self.cluster, name, True, **options) as guarded:
+            with Flow(self.cluster, self.worker, name, True, **options) as guarded:
                 play(guarded)
                 guarded.demand_clean()
                 row = Row(name, guarded, control)
@@ -285,10 +90,10 @@ class Suite:
             flow.produce(6000)
             flow.connect()
             flow.wait_applied(2000)
-            self.cluster.worker.kill()
+            self.worker.kill()
             demand(flow.applied() < 6000, "the flow was over before the kill")
-            self.cluster.start_worker()
-            self.cluster.wait_for_worker()
+            self.worker.start()
+            self.worker.wait_ready()
             flow.finish()
             flow.demand_redelivered()
         return self.both("c", play)
@@ -350,7 +155,7 @@ class Suite:
         return self.both("e", play)
 
     def scenario_f(self):
-        with Flow(self.cluster, "f", True) as flow:
+        with Flow(self.cluster, self.worker, "f", True) as flow:
             flow.produce(1000)
             flow.connect()
             flow.finish()
@@ -373,8 +178,7 @@ class Suite:
             return row
 
     def recreate(self, flow):
-        self.cluster.delete_connector(flow.name)
-        wait_for(lambda: not self.cluster.has_tasks(flow.name), "the connector to end", 60)
+        self.worker.delete_connector(flow.name)
         wait_for(lambda: self.cluster.try_feed("delete", flow.topic), "the topic to be deleted", 60)
         for path in (flow.produced_file, flow.acked_file):
             os.rename(path, path + ".old")
@@ -394,8 +198,8 @@ class Suite:
             flow.wait_applied(BATCH_RECORDS // 4)
             self.kill_worker_in_flight(flow)
             self.break_off(flow)
-            self.cluster.start_worker(sum(POLLS) - self.cluster.max_poll_records)
-            self.cluster.wait_for_worker()
+            self.worker.start(sum(POLLS) - self.worker.max_poll_records)
+            self.worker.wait_ready()
             flow.finish(also=lambda: flow.proxy and flow.resolve_by_journal(flow.proxy.doubt_keys()))
             flow.demand_cut_anew()
             flow.demand_redelivered()
@@ -410,7 +214,7 @@ class Suite:
         flow.target.set(delay=2500)
         requests = flow.target.stats()["requests"]
         flow.wait(lambda: flow.target.stats()["requests"] > requests and flow.target.held(), "a batch to be held")
-        self.cluster.worker.kill()
+        self.worker.kill()
         demand(flow.applied() < BATCH_RECORDS, "the flow was over before the kill")
 
     def break_off(self, flow):
@@ -441,10 +245,11 @@ def run(arguments, logs):
     try:
         cluster.start()
         suite = Suite(cluster, arguments.control_only)
+        suite.worker.wait_ready()
         for letter in arguments.scenario.split(","):
             started, verdict = time.monotonic(), "ok"
             try:
-                cluster.revive_worker()
+                suite.worker.revive()
                 row = getattr(suite, "scenario_" + letter)()
                 row.cells[-1] = "%.1f" % (time.monotonic() - started)
                 rows.append(row.cells)
