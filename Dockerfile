@@ -12,6 +12,8 @@ RUN apt-get update \
  && conf/packages.sh build \
  && rm -rf /var/lib/apt/lists/*
 COPY CMakeLists.txt ./
+COPY conf/package.cmake conf/
+COPY conf/debian conf/debian/
 COPY include include/
 COPY store store/
 COPY proxy proxy/
