@@ -100,24 +100,24 @@ void admin_answer_text(struct admin_call *call, int status, const char *content_
         answer(call, status, content_type, text, true, NULL);
 }
 
-/* One line, with its end: whoever asks from a terminal sees the prompt on the next one. */
-static char *json_line(const json_t *json)
+/* Measured first, then written: json_dumps() of jansson 2.14 leaves a key out, and says nothing, when it has no memory. */
+char *admin_json_dump(const json_t *json, size_t flags, const char *end)
 {
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
-    size_t bytes = text == NULL ? 0 : strlen(text);
-    char *line = text == NULL ? NULL : realloc(text, bytes + 2);
-    if (line == NULL) {
+    size_t bytes = json == NULL ? 0 : json_dumpb(json, NULL, 0, flags);
+    char *text = bytes == 0 ? NULL : malloc(bytes + strlen(end) + 1);
+    if (text == NULL || json_dumpb(json, text, bytes, flags) != bytes) {
         free(text);
         return NULL;
     }
-    memcpy(line + bytes, "\n", 2);
-    return line;
+    memcpy(text + bytes, end, strlen(end) + 1);
+    return text;
 }
 
 void admin_answer_json_with(struct admin_call *call, int status, json_t *json,
                             const struct http1_field *field)
 {
-    char *text = json_line(json);
+    /* one line, with its end: whoever asks from a terminal sees the prompt on the next one */
+    char *text = admin_json_dump(json, JSON_COMPACT, "\n");
     json_decref(json);
     if (text == NULL)
         answer_no_memory(call);

@@ -84,6 +84,8 @@ json_t *admin_time_json(uint64_t time_ms);
 json_t *admin_id_json(uint64_t id);
 /* TEXT, whose bytes may have come from anywhere; what is not UTF-8 reads as question marks. */
 json_t *admin_text_json(const char *text);
+/* JSON as text, with END behind it, owned by the caller.  NULL: JSON is, or no memory. */
+char *admin_json_dump(const json_t *json, size_t flags, const char *end);
 
 /* The handlers. */
 void admin_on_livez(struct admin_call *call); /* admin_health.c */

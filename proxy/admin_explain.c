@@ -131,13 +131,13 @@ static char *raw_make(struct admin_call *call, const struct admin_member members
 {
     const json_t *value = members[BODY].value;
     char *raw = NULL;
-    char *dumped =
-        value == NULL || json_is_string(value) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    bool is_text = value == NULL || json_is_string(value);
+    char *dumped = is_text ? NULL : admin_json_dump(value, JSON_COMPACT | JSON_ENCODE_ANY, "");
     struct slice body = dumped != NULL ? slice_of_text(dumped)
                         : json_is_string(value)
                             ? slice_of(json_string_value(value), json_string_length(value))
                             : slice_of("", 0);
-    FILE *out = open_memstream(&raw, ret_bytes);
+    FILE *out = is_text || dumped != NULL ? open_memstream(&raw, ret_bytes) : NULL;
     if (out != NULL) {
         raw_write(out, members, body);
         if (fclose(out) != 0) {

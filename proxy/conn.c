@@ -62,7 +62,8 @@ struct conn {
     bool is_peer_trusted;
     bool is_closing;     /* after the present reply */
     bool is_half_closed; /* the peer sends nothing more */
-    bool is_advancing;   /* conn_advance() is on the stack */
+    bool is_reading_paused;
+    bool is_advancing; /* conn_advance() is on the stack */
     char peer[64];
 };
 
@@ -167,6 +168,7 @@ static void linger_start(struct conn *conn)
 {
     conn_move(conn, CONN_LINGERING);
     shutdown(bufferevent_getfd(conn->bufferevent), SHUT_WR);
+    conn->is_reading_paused = false;
     bufferevent_enable(conn->bufferevent, EV_READ);
     event_active(conn->turn, EV_TIMEOUT, 0); /* bytes that are already here will not call back again */
 }
@@ -204,9 +206,7 @@ static bool write_parts(struct conn *conn, struct iovec parts[], int part_count)
             return false;
         skip = 0;
     }
-    if (evbuffer_get_length(output) > 0)
-        bufferevent_enable(conn->bufferevent, EV_WRITE);
-    return true;
+    return evbuffer_get_length(output) == 0 || bufferevent_enable(conn->bufferevent, EV_WRITE) == 0;
 }
 
 void conn_exchange_set(struct conn *conn, void *exchange)
@@ -394,6 +394,7 @@ static enum finish body_grow(struct conn *conn, size_t more, size_t limit)
 static void connection_broke(struct conn *conn)
 {
     bufferevent_disable(conn->bufferevent, EV_READ);
+    conn->is_reading_paused = false; /* not to be resumed */
     conn->deadline_ns = 1;
 }
 
@@ -507,6 +508,25 @@ static void input_ended(struct conn *conn)
     }
 }
 
+/* As much is taken in as a head may have, and one byte that tells that it is too large.  The library's own mark is not
+ * used: without memory for it, it reads through a null pointer (libevent 2.1.12, bufferevent_setwatermark()). */
+static void reading_bound(struct conn *conn)
+{
+    size_t head_bytes_max = conn->service->head_bytes_max;
+    size_t bytes_max = head_bytes_max >= READ_AHEAD_BYTES ? head_bytes_max + 1 : READ_AHEAD_BYTES;
+    bool is_full = evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) >= bytes_max;
+    if (is_full == conn->is_reading_paused)
+        return;
+    conn->is_reading_paused = is_full;
+    if (is_full)
+        bufferevent_disable(conn->bufferevent, EV_READ);
+    else if (bufferevent_enable(conn->bufferevent, EV_READ) !=
+             0) { /* no memory: it would never be heard again */
+        conn->is_closing = true;
+        conn->deadline_ns = 1;
+    }
+}
+
 static void discard(struct conn *conn)
 {
     struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
@@ -546,9 +566,12 @@ static void conn_advance(struct conn *conn)
         }
     }
     conn->is_advancing = false;
-    if (conn->state == CONN_LINGERING)
+    if (conn->state == CONN_LINGERING) {
         discard(conn);
-    else if (conn->is_half_closed)
+        return;
+    }
+    reading_bound(conn);
+    if (conn->is_half_closed)
         input_ended(conn);
 }
 
@@ -590,6 +613,14 @@ static void event_cb(struct bufferevent *bufferevent, short what, void *context)
     }
 }
 
+/* False: no memory, here or in the kernel; it would never be heard. */
+static bool reading_start(struct conn *conn)
+{
+    bufferevent_setcb(conn->bufferevent, read_cb, write_cb, event_cb, conn);
+    bufferevent_disable(conn->bufferevent, EV_WRITE);
+    return bufferevent_enable(conn->bufferevent, EV_READ) == 0;
+}
+
 bool conn_new(struct event_base *base, int fd, struct conn_service *service, const char *peer,
               bool is_trusted_peer)
 {
@@ -600,7 +631,7 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
     }
     conn->bufferevent = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
     conn->turn = event_new(base, -1, 0, turn_cb, conn);
-    if (conn->bufferevent == NULL || conn->turn == NULL) {
+    if (conn->bufferevent == NULL || conn->turn == NULL || !reading_start(conn)) {
         if (conn->bufferevent == NULL)
             close(fd);
         else
@@ -619,12 +650,6 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
     service->first = conn;
     service->conn_count++;
     deadline_set(conn, service->idle_timeout_ms);
-    bufferevent_setcb(conn->bufferevent, read_cb, write_cb, event_cb, conn);
-    size_t read_ahead =
-        service->head_bytes_max >= READ_AHEAD_BYTES ? service->head_bytes_max + 1 : READ_AHEAD_BYTES;
-    bufferevent_setwatermark(conn->bufferevent, EV_READ, 0, read_ahead); /* a head too large must fit */
-    bufferevent_disable(conn->bufferevent, EV_WRITE);
-    bufferevent_enable(conn->bufferevent, EV_READ);
     return true;
 }
 

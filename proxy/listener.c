@@ -84,8 +84,9 @@ static void descriptors_short(struct listener *listener)
             close(fd);
     }
     listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    event_del(listener->readable);
-    event_add(listener->pause, &rest);
+    if (event_add(listener->pause, &rest) ==
+        0) /* never deaf: without memory for the timer it goes on without a rest */
+        event_del(listener->readable);
 }
 
 /* True: one was accepted, there may be more. */
@@ -114,10 +115,12 @@ static void readable_cb(evutil_socket_t fd, short what, void *context)
 
 static void pause_cb(evutil_socket_t fd, short what, void *context)
 {
+    const struct timeval rest = { 0, PAUSE_MS * 1000 };
     struct listener *listener = context;
     (void)fd;
     (void)what;
-    event_add(listener->readable, NULL);
+    if (event_add(listener->readable, NULL) != 0)
+        event_add(listener->pause, &rest); /* takes no memory: its place in the loop's heap is free again */
 }
 
 /* False: somebody listens at ADDRESS, and errno says so.  What a kill left behind is taken away. */

@@ -214,7 +214,7 @@ static void drain_run(struct loop *loop, struct loop_task *task)
 
 static void stop_run(struct loop *loop, struct loop_task *task)
 {
-    free(task);
+    (void)task; /* the loop's own: stopping takes no memory */
     event_base_loopbreak(loop->base);
 }
 
@@ -249,8 +249,8 @@ void loop_free(struct loop *loop)
 {
     if (loop == NULL)
         return;
-    if (!task_post(loop, stop_run))
-        abort(); /* out of memory at the very end: an ordinary kill does no harm */
+    loop->stop.run = stop_run;
+    loop_post(loop, &loop->stop);
     pthread_join(loop->thread, NULL);
     loop_release(loop);
 }

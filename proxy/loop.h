@@ -57,6 +57,7 @@ struct loop {
     int wake_fd;                            /* owned */
     pthread_mutex_t lock;
     struct loop_task *first_task, *last_task; /* guarded by lock */
+    struct loop_task stop;                    /* ready beforehand: the end must not want memory */
     pthread_cond_t started;                   /* guarded by lock */
     int start_state;                          /* guarded by lock: 0 starting, 1 running, -1 failed */
 };
