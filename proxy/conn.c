@@ -143,6 +143,10 @@ static void conn_free(struct conn *conn)
         conn->next->previous = conn->previous;
     service->conn_count--;
     void *exchange = conn->state == CONN_WORKING ? conn->exchange : NULL;
+#ifdef BREAK_LEAK
+    int leaked = dup(bufferevent_getfd(conn->bufferevent));
+    (void)leaked;
+#endif
     if (conn->turn != NULL)
         event_free(conn->turn);
     if (conn->bufferevent != NULL)

@@ -56,8 +56,10 @@ static struct exchange *exchange_get(struct loop *loop)
         loop->spare_count--;
     } else {
         ex = calloc(1, sizeof *ex);
+#ifndef BREAK_ALLOCATION
         if (ex == NULL)
             return NULL;
+#endif
     }
     ex->loop = loop;
     ex->state = EX_NEW;
@@ -192,6 +194,23 @@ static void exchange_on_settled(struct settlement *settlement, enum store_status
 
 /* ---- send ---------------------------------------------------------------------------------------------------- */
 
+#ifdef BREAK_BODY_BYTES
+#include <jansson.h>
+/* The same JSON, but not the same bytes.  What it makes is never freed. */
+static void dump_again(struct flight *flight)
+{
+    char *body = malloc(flight->body_bytes + 1), *at = body;
+    for (size_t i = 0; i < flight->part_count; i++)
+        at = mempcpy(at, flight->parts[i].at, flight->parts[i].byte_count);
+    json_t *json = json_loadb(body, flight->body_bytes, 0, NULL);
+    struct slice *part = malloc(sizeof *part);
+    *part = json == NULL ? slice_of(body, flight->body_bytes) : slice_of_text(json_dumps(json, 0));
+    flight->parts = part;
+    flight->part_count = 1;
+    flight->body_bytes = part->byte_count;
+}
+#endif
+
 void exchange_flight_begin(struct flight *flight, const struct exchange *ex, const struct plan *plan,
                            const struct pass *pass, void (*done)(struct flight *flight))
 {
@@ -210,6 +229,9 @@ void exchange_flight_begin(struct flight *flight, const struct exchange *ex, con
         .is_head_request = request->head.method == HTTP1_HEAD,
         .done = done,
     };
+#ifdef BREAK_BODY_BYTES
+    dump_again(flight);
+#endif
     upstream_send(ex->loop->upstream, flight);
 }
 

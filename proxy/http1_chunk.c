@@ -133,6 +133,9 @@ enum http1_status http1_chunk(struct http1_chunks *chunks, const char bytes[], s
     assert(chunks->body_bytes <= body_bytes_max);
     size_t taken = 0;
     enum finish why = FINISH_NONE;
+#ifdef BREAK_SPLIT
+    chunks->left_bytes = chunks->state == SIZE ? 0 : chunks->left_bytes;
+#endif
     *ret_body = slice_of(bytes, 0);
     while (taken < byte_count && chunks->state != DATA && chunks->state != END && why == FINISH_NONE)
         why = step(chunks, bytes[taken++], body_bytes_max);

@@ -343,6 +343,10 @@ static enum rows_status commit_batch(struct ledger *ledger, struct rows *rows)
 #ifdef BREAK_INTENT_COMMIT
     port_hand_back(&ledger->answered);
 #endif
+#ifdef BREAK_RESULT_COMMIT
+    if (has_results && !has_claims)
+        port_hand_back(&ledger->answered);
+#endif
     enum rows_status status = commit(ledger, rows);
     if (has_claims)
         FAILPOINT("after_intent");
