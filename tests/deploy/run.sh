@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the manifests of conf/kubernetes and conf/strimzi (manifests.py).
+# Checks the manifests of conf/kubernetes and conf/strimzi (manifests.py, and by_hand.py for by_hand.sh).
 #   WORK=FOLDER   where the package with Kubernetes' schemas goes (22 MB, once); PYTHON: with which Python
 # Exits with 77 and the reason where that package cannot be had.
 set -euo pipefail
