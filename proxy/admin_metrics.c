@@ -39,7 +39,8 @@ static void render_metrics(struct admin_call *call)
                                        .is_open_metrics = is_open_metrics_asked(&call->request->head),
                                        .has_partitions = parts->settings->has_partition_metrics,
                                        .partitions = call->question.ret.partitions,
-                                       .partition_count = call->question.ret_row_count };
+                                       .partition_count = call->question.ret_row_count,
+                                       .partition_total = (size_t)call->question.ret_count };
     admin_answer_text(call, 200,
                       view.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                                            : "text/plain; version=0.0.4; charset=utf-8",

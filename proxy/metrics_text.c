@@ -368,11 +368,16 @@ static void partition_gauge_write(struct text *text, const struct partition_gaug
 
 /* Ten thousand partitions are fifty thousand lines in 4.6 MB, and the memory that they touch is most of what they cost:
  * the room is taken once, and each line is put together where it stays. */
-static void partitions_write(struct text *text, const struct partition_row rows[], size_t row_count)
+static void partitions_write(struct text *text, const struct metrics_view *view)
 {
-    text_reserve(text, partitions_room(rows, row_count));
+    text_add_chars(text,
+                   "# HELP sinkonce_partitions Partitions that the ledger has met; 10,000 are told apart.\n"
+                   "# TYPE sinkonce_partitions gauge\nsinkonce_partitions ");
+    text_add_number(text, (int64_t)view->partition_total);
+    text_add_chars(text, "\n");
+    text_reserve(text, partitions_room(view->partitions, view->partition_count));
     for (size_t i = 0; i < PARTITION_GAUGE_COUNT; i++)
-        partition_gauge_write(text, &partition_gauges[i], rows, row_count);
+        partition_gauge_write(text, &partition_gauges[i], view->partitions, view->partition_count);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
@@ -441,7 +446,7 @@ char *metrics_text(const struct metrics_view *view, size_t *ret_bytes)
         text.byte_count = families_rename(text.bytes);
     text.room_bytes = text.byte_count;
     if (view->has_partitions)
-        partitions_write(&text, view->partitions, view->partition_count);
+        partitions_write(&text, view);
     if (view->is_open_metrics)
         text_add_chars(&text, "# EOF\n");
     text_add(&text, slice_of("", 1));

@@ -13,7 +13,7 @@ struct metrics_view {
     bool is_open_metrics;
     bool has_partitions;
     const struct partition_row *partitions; /* borrowed */
-    size_t partition_count;
+    size_t partition_count, partition_total; /* those that there are in all */
 };
 
 /* [any] Owned by the caller, zero-terminated; NULL: no memory. */

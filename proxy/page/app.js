@@ -10,7 +10,7 @@
 (() => {
     const POLL_MS = 2000, SLOW_MS = 10000, ANSWER_MS = 10000;
     const BUCKET_MS = 10000, BUCKETS = 90;
-    const DOUBT_ROWS = 50, PARTITION_ROWS = 10, PARTITION_BLOCK = 1000, RUN_ROWS = 500, EVENT_ROWS = 50, EVENTS_KEPT = 1000;
+    const LIST_ROWS = 50, PARTITION_ROWS = 10, PARTITION_BLOCK = 1000, RUN_ROWS = 500, EVENT_ROWS = 50, EVENTS_KEPT = 1000;
     const OUTCOMES = [
         ["applied", "applied"], ["duplicate", "duplicate, dropped"], ["rejected", "rejected by the target"],
         ["not_sent", "not sent"], ["busy", "busy"], ["conflict", "conflict"], ["unkeyed", "without coordinates"],
@@ -325,7 +325,23 @@
 
     /* ---- in doubt ------------------------------------------------------------------------------------------- */
 
-    const doubtPage = { after: "0", next: null };
+    const doubtPage = { path: "/in-doubt", after: "0", next: null }, conflictPage = { path: "/conflicts", after: "0", next: null };
+
+    /* One page of a list that is read by its ids, and its pager; when the page has emptied, the first one. */
+    async function askPage(page, panel, member = panel) {
+        let answer = await ask(`${page.path}?limit=${LIST_ROWS}&after=${page.after}`);
+        if (answer[member].length === 0 && page.after !== "0") {
+            page.after = "0";
+            answer = await ask(`${page.path}?limit=${LIST_ROWS}&after=0`);
+        }
+        const count = answer[member].length, isPaged = answer.next !== null || page.after !== "0";
+        page.next = answer.next;
+        at(`${panel}-empty`).hidden = count > 0;
+        at(`${panel}-first`).hidden = page.after === "0";
+        at(`${panel}-next`).hidden = answer.next === null;
+        say(at(`${panel}-count`), isPaged ? `${count} of ${answer.total} entries` : "");
+        return answer;
+    }
 
     function resolveOne(row, resolution) {
         const isApplied = resolution === "applied";
@@ -359,19 +375,8 @@
     }
 
     async function pollDoubts() {
-        const answer = await ask(`/in-doubt?limit=${DOUBT_ROWS}&after=${doubtPage.after}`);
-        if (answer.in_doubt.length === 0 && doubtPage.after !== "0") {
-            doubtPage.after = "0";
-            await pollDoubts();
-            return;
-        }
-        doubtPage.next = answer.next;
+        const answer = await askPage(doubtPage, "doubts", "in_doubt");
         rows(at("doubt-list"), answer.in_doubt, (row) => row.id, buildDoubt, updateDoubt);
-        at("doubts-empty").hidden = answer.in_doubt.length > 0;
-        at("doubts-first").hidden = doubtPage.after === "0";
-        at("doubts-next").hidden = answer.next === null;
-        const isPaged = answer.next !== null || doubtPage.after !== "0";
-        say(at("doubts-count"), isPaged ? `${answer.in_doubt.length} of ${answer.total} entries` : "");
     }
 
     const COUNT_OF_NONE = 9223372036854775807n; /* more than there can be */
@@ -481,10 +486,8 @@
     }
 
     async function pollConflicts() {
-        const answer = await ask("/conflicts?limit=100");
+        const answer = await askPage(conflictPage, "conflicts");
         rows(at("conflict-list"), answer.conflicts, (row) => row.id, buildConflict, updateConflict);
-        at("conflicts-empty").hidden = answer.conflicts.length > 0;
-        say(at("conflicts-more"), answer.next === null ? "" : `The first ${answer.conflicts.length} of ${answer.total}.`);
     }
 
     /* ---- replay windows ------------------------------------------------------------------------------------- */
@@ -952,6 +955,8 @@
         at("tester-form").addEventListener("submit", onTest);
         page("doubts-first", () => { doubtPage.after = "0"; }, "doubts", pollDoubts);
         page("doubts-next", () => { doubtPage.after = doubtPage.next; }, "doubts", pollDoubts);
+        page("conflicts-first", () => { conflictPage.after = "0"; }, "conflicts", pollConflicts);
+        page("conflicts-next", () => { conflictPage.after = conflictPage.next; }, "conflicts", pollConflicts);
         page("partitions-back", () => { partitionPage.page--; }, "partitions", () => pollPartitions(true));
         page("partitions-next", () => { partitionPage.page++; }, "partitions", () => pollPartitions(true));
         page("events-more", () => { events.isAll = true; }, "events", pollEvents);

@@ -460,6 +460,23 @@ const stories = {
         }
     },
 
+    /* Every conflict can be met and decided, also those that do not fit on a page. */
+    async many_conflicts() {
+        for (let partition = 0; partition < 52; partition++)
+            for (const life of [1, 2]) await send(0, { topic: "again", partition, life });
+        await visit(async (page) => {
+            await page.locator("#conflicts-count", { hasText: "50 of 52 entries" }).waitFor();
+            await page.locator("#conflicts-next").click();
+            await page.locator("#conflicts-count", { hasText: "2 of 2 entries" }).waitFor();
+            for (let left = 2; left > 0; left--) {
+                await row(page, "conflicts", "again").first().getByRole("button", { name: /^Same record/ }).click();
+                await confirm(page, "Decide: same", { reason: "only its form" });
+            }
+            await page.waitForFunction(() => document.querySelectorAll("#conflict-list > li").length === 50);
+            assert.equal(await page.locator("#conflicts-first").isVisible(), false);
+        });
+    },
+
     /* With blocks of 20 partitions instead of 1,000: all of them are met, each once, there and back. */
     async pages() {
         const names = new Set();

@@ -111,6 +111,10 @@ class Test(Story):
     def test_long_names_huge_offsets_and_many_partitions_fit_on_every_screen(self):
         self.tell("looks")
 
+    def test_conflicts_beyond_the_first_page_are_decided(self):
+        self.is_journal_checked = False  # topics that were created anew
+        self.tell("many_conflicts")
+
     def test_more_partitions_than_one_answer_tells_are_paged_through(self):
         self.tell("pages")
 
@@ -173,7 +177,6 @@ class Controls(Story):
         "no number asked": ("many", "words.count !== undefined && at", "false && at"),
         "text as markup": ("texts", "node.textContent = text", "node.innerHTML = text"),
         "the wrong mode": ("control", "call(\"PUT\", \"/mode\", { mode, reason })", "call(\"PUT\", \"/mode\", { mode: \"off\", reason })"),
-        "a count that is not asked before forgetting": ("control", "reason: \"required\", count,\n                text", "reason: \"required\",\n                text"),
         "focus lost": ("keyboard", "if (lost) focusOn(list);", ""),
         "polled while hidden": ("hidden", "document.visibilityState === \"visible\"", "true"),
         "a file from elsewhere": ("tester", "    start();\n})", "    fetch(\"http://127.0.0.1:9/\").catch(() => 0);\n    start();\n})"),

@@ -75,6 +75,14 @@ class Test(harness.Scenario):
         page = json.loads(self.command("partitions", "--topic", "bills", "--json").stdout)
         self.assertEqual([row["topic"] for row in page["partitions"]], ["bills"])
 
+    def test_more_partitions_than_one_answer_tells_are_all_listed(self):
+        self.serve()
+        names = [("topic-%d" % topic, partition) for topic in range(11) for partition in range(100)]
+        batch = b"[" + b",".join(harness.record(topic, partition, 0) for topic, partition in names) + b"]"
+        self.assertEqual(self.proxy.post("/in", batch)[0], 200)
+        rows = [(row[0], int(row[1])) for row in self.rows("partitions")]
+        self.assertEqual(rows, sorted(names))
+
     def test_an_empty_list_says_so_on_stderr_and_succeeds(self):
         self.serve()
         for arguments, words in ((["partitions"], "no partition"), (["in-doubt"], "nothing is in doubt"),
