@@ -1028,7 +1028,7 @@ static void test_partitions_come_page_by_page_by_name_also_those_met_meanwhile(v
     enum { TOPICS = 5, NUMBERS = 12, ALL = TOPICS * NUMBERS };
     struct question question = { .kind = ASK_PARTITIONS, .row_count_max = 7 };
     char before[TOPIC_BYTES_MAX + 1] = "";
-    size_t count = 0;
+    size_t count = 0, row_count;
     (void)state;
     begin(NULL);
     for (int32_t i = 0; i < ALL; i++)
@@ -1047,10 +1047,11 @@ static void test_partitions_come_page_by_page_by_name_also_those_met_meanwhile(v
         }
         if (count == 0) /* behind the cursor, and among those that were in order already */
             assert_int_equal(desk_offer(&desk, "b", NUMBERS, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
-        count += question.ret_row_count;
-    } while (question.ret_row_count == 7);
+        row_count = question.ret_row_count;
+        count += row_count;
+        store_question_deinit(&question);
+    } while (row_count == 7);
     assert_int_equal(count, ALL + 1);
-    store_question_deinit(&question);
 }
 
 static void test_partitions_of_one_topic_have_pages_of_their_own(void **state)
@@ -1076,12 +1077,15 @@ static void test_partitions_of_one_topic_have_pages_of_their_own(void **state)
         assert_string_equal(question.ret.partitions[i].topic, "orders");
         assert_int_equal(question.ret.partitions[i].partition, 12 + 3 * i);
     }
+    store_question_deinit(&question);
     memcpy(question.after_topic, "zebra", 6); /* behind all of the topic */
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_count, 0);
+    store_question_deinit(&question);
     memcpy(question.after_topic, "apples", 7); /* before all of it */
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_count, 10);
+    store_question_deinit(&question);
     memcpy(question.topic, "nobody", 7);
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_count, 0);
@@ -1093,7 +1097,7 @@ static void test_conflicts_come_page_by_page_each_once(void **state)
 {
     enum { CONFLICTS = 10 };
     struct question question = { .kind = ASK_CONFLICTS, .row_count_max = 4 };
-    size_t count = 0;
+    size_t count = 0, row_count;
     (void)state;
     begin(NULL);
     for (int32_t i = CONFLICTS; i > 0; i--) {
@@ -1108,10 +1112,11 @@ static void test_conflicts_come_page_by_page_each_once(void **state)
             assert_true(question.ret.conflicts[i].id > question.after_id);
             question.after_id = question.ret.conflicts[i].id;
         }
-        count += question.ret_row_count;
-    } while (question.ret_row_count == 4);
+        row_count = question.ret_row_count;
+        count += row_count;
+        store_question_deinit(&question);
+    } while (row_count == 4);
     assert_int_equal(count, CONFLICTS);
-    store_question_deinit(&question);
 }
 
 /* ---- intervals -------------------------------------------------------------------------------------------------- */
@@ -1299,7 +1304,7 @@ static void test_replays_come_page_by_page_each_once(void **state)
 {
     enum { WINDOWS = 5 };
     struct question list = { .kind = ASK_REPLAYS, .row_count_max = 2 };
-    size_t count = 0;
+    size_t count = 0, row_count;
     (void)state;
     begin(NULL);
     desk_offer(&desk, "orders", 3, 0, 100, MARK_NONE, OUTCOME_APPLIED);
@@ -1320,10 +1325,11 @@ static void test_replays_come_page_by_page_each_once(void **state)
             assert_true(list.ret.replays[i].id > list.after_id);
             list.after_id = list.ret.replays[i].id;
         }
-        count += list.ret_row_count;
-    } while (list.ret_row_count == 2);
+        row_count = list.ret_row_count;
+        count += row_count;
+        store_question_deinit(&list);
+    } while (row_count == 2);
     assert_int_equal(count, WINDOWS);
-    store_question_deinit(&list);
 }
 
 static void test_in_a_replay_window_another_record_is_still_a_conflict(void **state)

@@ -1050,6 +1050,7 @@ void store_question_deinit(struct question *question)
 {
     free(question->ret.any);
     question->ret.any = NULL;
+    question->ret_row_count = 0;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------- */
