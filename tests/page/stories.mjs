@@ -467,8 +467,8 @@ const stories = {
         await visit(async (page) => {
             await page.locator("#conflicts-count", { hasText: "50 of 52 entries" }).waitFor();
             await page.locator("#conflicts-next").click();
-            await page.locator("#conflicts-count", { hasText: "2 of 2 entries" }).waitFor();
             for (let left = 2; left > 0; left--) {
+                await page.locator("#conflicts-count", { hasText: `${left} of ${left} entries` }).waitFor();
                 await row(page, "conflicts", "again").first().getByRole("button", { name: /^Same record/ }).click();
                 await confirm(page, "Decide: same", { reason: "only its form" });
             }
