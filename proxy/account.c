@@ -266,6 +266,9 @@ void account_refused(enum finish why)
     case FINISH_TOO_MANY_CONNECTIONS:
         metrics_add(COUNTER_REFUSED_CONNECTIONS, 1);
         break;
+    case FINISH_UNAUTHORIZED:
+        metrics_add(COUNTER_REFUSED_UNAUTHORIZED, 1);
+        break;
     case FINISH_REQUEST_TIMEOUT:
         metrics_add(COUNTER_REFUSED_TIMEOUT, 1);
         break;

@@ -204,7 +204,7 @@ static bool poll_send(struct ack_poll *poll)
             return false;
         poll->part = slice_of(poll->body, bytes);
     }
-    pass_build(&ex->pass, ex->request, NULL, program->settings,
+    pass_build(&ex->pass, ex->request, NULL, &ex->credentials->settings,
                program->settings->is_via_added ? program->via : NULL);
     pass_drop(&ex->pass, "accept-encoding");
     exchange_move(ex, EX_FORWARDING);

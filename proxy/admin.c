@@ -247,6 +247,32 @@ void admin_note(struct admin_call *call, const char *detail, json_t *json)
         admin_ask(call, render_noted);
 }
 
+struct note {
+    struct admin *admin; /* borrowed */
+    struct question question;
+};
+
+static void on_noted(struct question *question, enum store_status status)
+{
+    struct note *note = (struct note *)(void *)((char *)question - offsetof(struct note, question));
+    (void)status; /* the log has it */
+    note->admin->open_count--;
+    store_question_deinit(question);
+    free(note);
+}
+
+void admin_event_note(struct admin *admin, const char *detail)
+{
+    struct note *note = admin->open_count < ADMIN_OPEN_MAX ? calloc(1, sizeof *note) : NULL;
+    if (note == NULL)
+        return;
+    note->admin = admin;
+    note->question = (struct question){ .kind = DO_NOTE, .partition = -1, .done = on_noted };
+    snprintf(note->question.detail, sizeof note->question.detail, "%s", detail);
+    admin->open_count++;
+    store_ask(admin->parts.port, &note->question);
+}
+
 /* ---- from the request to its handler ---------------------------------------------------------------------------- */
 
 static bool path_matches(const struct admin_route *route, struct slice path, uint64_t *ret_id,
@@ -306,7 +332,10 @@ static bool gate_pass(struct admin_call *call)
 {
     const struct request *request = call->request;
     const struct http1_field challenge = field_of("WWW-Authenticate", "Bearer realm=\"sinkonce\"");
-    enum gate gate = admin_gate(request, call->admin->parts.settings->admin_token);
+    const struct credentials *credentials = call->admin->credentials;
+    const struct settings *settings =
+        credentials == NULL ? call->admin->parts.settings : &credentials->settings;
+    enum gate gate = admin_gate(request, settings->admin_token);
     if (gate == GATE_OPEN)
         return true;
     LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "admin.denied", "a change was refused at the admin port",
@@ -384,6 +413,12 @@ static void on_refused(void *context, const char *peer, enum finish why)
                       log_text("peer", peer), log_text("reason", finish_rows[why].label));
 }
 
+static void on_handshake_failed(void *context, const char *peer, enum tls_failure failure, const char *words)
+{
+    (void)context;
+    tls_failure_tell("SINKONCE_ADMIN_LISTEN", peer, failure, words);
+}
+
 /* Operators and scrapers may leave whenever they like. */
 static void on_abort(void *context, const char *peer, bool is_reading)
 {
@@ -414,6 +449,7 @@ struct admin *admin_new(const struct admin_parts *parts)
                                             .on_request = on_request,
                                             .on_gone = on_gone,
                                             .on_refused = on_refused,
+                                            .on_handshake_failed = on_handshake_failed,
                                             .on_abort = on_abort,
                                             .on_closed = on_closed };
     return admin;
@@ -422,7 +458,17 @@ struct admin *admin_new(const struct admin_parts *parts)
 void admin_free(struct admin *admin)
 {
     assert(admin == NULL || admin->open_count == 0);
+    if (admin != NULL)
+        credentials_release(admin->credentials);
     free(admin);
+}
+
+void admin_credentials_set(struct admin *admin, struct credentials *credentials)
+{
+    struct credentials *old = admin->credentials;
+    admin->credentials = credentials_hold(credentials);
+    admin->service.tls = credentials->tls[TLS_USE_ADMIN];
+    credentials_release(old);
 }
 
 struct conn_service *admin_service(struct admin *admin)

@@ -8,12 +8,14 @@
 #define SINKONCE_ADMIN_H
 
 #include "conn.h"
+#include "credentials.h"
 #include "settings.h"
 #include "store.h"
 
 /* What the admin port tells about the rest of the program. */
 struct program_state {
     bool is_started, is_ready, is_draining; /* [main] */
+    bool is_reload_refused;                 /* the last SIGHUP changed nothing: a file is wrong */
     uint64_t started_ms;                    /* Unix time */
     enum mode mode;                         /* the setting, or what an operator has changed it to */
 };
@@ -38,6 +40,10 @@ struct admin_parts {
 struct admin;
 MUST_CHECK struct admin *admin_new(const struct admin_parts *parts);
 void admin_free(struct admin *admin);
+/* From now on: this token and these certificates, which it holds. */
+void admin_credentials_set(struct admin *admin, struct credentials *credentials);
+/* Keep DETAIL as an event of the kind that changes have, without anybody who waits for it. */
+void admin_event_note(struct admin *admin, const char *detail);
 struct conn_service *admin_service(struct admin *admin); /* for the listener */
 /* Questions that the store still holds: the admin must not be freed before there are none. */
 size_t admin_open_count(const struct admin *admin);

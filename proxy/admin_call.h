@@ -25,6 +25,7 @@ struct admin_sample {
 struct admin {
     struct conn_service service;
     struct admin_parts parts;          /* borrowed */
+    struct credentials *credentials;   /* held; NULL: no TLS, and the token is that of the settings */
     size_t open_count;                 /* calls that are lent to the store */
     struct admin_sample before, later; /* one and none to two minutes ago: what is compared with now */
 };

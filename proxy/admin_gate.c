@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
+#include "bearer.h"
 
 static const struct gate_row {
     const char *label;
@@ -68,31 +69,10 @@ bool admin_host_is_local_name(struct slice host)
     return strcasecmp(name, "localhost") == 0 || inet_pton(AF_INET, name, address) == 1;
 }
 
-/* Every byte is looked at whatever the first ones are, so that time does not tell how many were right.  The length of
- * the token may show. */
-static bool equals_in_constant_time(struct slice given, const char *secret)
-{
-    size_t secret_bytes = strlen(secret);
-    volatile unsigned char difference = given.byte_count != secret_bytes;
-    for (size_t i = 0; i < given.byte_count; i++)
-        difference |= (unsigned char)(given.at[i] ^ secret[secret_bytes == 0 ? 0 : i % secret_bytes]);
-    return difference == 0;
-}
-
-/* RFC 6750, 2.1; the scheme's name has no case (RFC 9110, 11.1). */
 static bool is_token_right(const struct request *request, const char *token)
 {
-    static const char scheme[] = "Bearer ";
-    size_t scheme_bytes = sizeof scheme - 1;
-    const struct http1_field *field =
-        http1_field_find(request->head.fields, request->head.field_count, "authorization");
-    if (token[0] == '\0' || field == NULL || field->value.byte_count < scheme_bytes ||
-        strncasecmp(field->value.at, scheme, scheme_bytes) != 0)
-        return false;
-    struct slice given = slice_of(field->value.at + scheme_bytes, field->value.byte_count - scheme_bytes);
-    while (given.byte_count > 0 && given.at[0] == ' ')
-        given = slice_of(given.at + 1, given.byte_count - 1);
-    return equals_in_constant_time(given, token);
+    return bearer_is_right(http1_field_find(request->head.fields, request->head.field_count, "authorization"),
+                           token);
 }
 
 /* An Origin is "scheme://host[:port]", or "null" (RFC 6454, 7.1); every such field must name our Host. */

@@ -35,6 +35,7 @@ static void render_metrics(struct admin_call *call)
     size_t bytes;
     const struct admin_parts *parts = &call->admin->parts;
     const struct metrics_view view = { .store = parts->store,
+                                       .credentials = call->admin->credentials,
                                        .mode = parts->state->mode,
                                        .is_open_metrics = is_open_metrics_asked(&call->request->head),
                                        .has_partitions = parts->settings->has_partition_metrics,
@@ -143,6 +144,20 @@ static json_t *histograms_json(void)
     return histograms;
 }
 
+static json_t *certificates_json(const struct credentials *credentials)
+{
+    json_t *ends = json_object();
+    for (enum tls_use use = 0; credentials != NULL && use < TLS_USES; use++) {
+        for (enum tls_part part = 0; part < TLS_PARTS; part++) {
+            int64_t end_s = credentials_end_s(credentials, use, part);
+            if (end_s != 0)
+                json_object_set_new(ends, tls_uses[use].labels[part],
+                                    admin_time_json((uint64_t)end_s * MS_PER_S));
+        }
+    }
+    return ends;
+}
+
 static json_t *requests_json(void)
 {
     static const char *const names[HTTP1_METHOD_COUNT] = {
@@ -212,9 +227,10 @@ void admin_on_stats(struct admin_call *call)
 {
     struct store_figures figures;
     store_figures_get(call->admin->parts.store, &figures);
-    admin_answer_json(call, 200,
-                      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time",
-                                admin_time_json(clock_unix_ms()), "counters", counters_json(), "gauges",
-                                gauges_json(), "histograms", histograms_json(), "requests", requests_json(),
-                                "target_responses", responses_json(), "ledger", ledger_json(&figures)));
+    admin_answer_json(
+        call, 200,
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time", admin_time_json(clock_unix_ms()),
+                  "counters", counters_json(), "gauges", gauges_json(), "histograms", histograms_json(),
+                  "requests", requests_json(), "target_responses", responses_json(), "certificates",
+                  certificates_json(call->admin->credentials), "ledger", ledger_json(&figures)));
 }

@@ -151,6 +151,20 @@ static void warn_of_settings(json_t *warnings, const struct settings *settings)
              "refused from there, and reads are open to whoever can reach it.");
 }
 
+static void warn_of_end(void *warnings, const char *sentence)
+{
+    warn(warnings, "%s.", sentence);
+}
+
+static void warn_of_credentials(json_t *warnings, const struct admin *admin, uint64_t now_ms)
+{
+    if (admin->credentials != NULL)
+        credentials_ends_tell(admin->credentials, (int64_t)(now_ms / MS_PER_S), warn_of_end, warnings);
+    if (admin->parts.state->is_reload_refused)
+        warn(warnings, "The last SIGHUP changed nothing, because what it read is wrong: see the log "
+                       "(config.invalid).  The secrets and certificates from before it hold.");
+}
+
 static const char *state_name(const struct program_state *state, const struct store_figures *figures)
 {
     if (state->is_draining)
@@ -207,6 +221,7 @@ void admin_on_status(struct admin_call *call)
     warn_of_traffic(warnings, call->admin);
     warn_of_mode(warnings, state, settings);
     warn_of_settings(warnings, settings);
+    warn_of_credentials(warnings, call->admin, now_ms);
     uint64_t uptime_ms = now_ms > state->started_ms ? now_ms - state->started_ms : 0;
     admin_answer_json(
         call, 200,

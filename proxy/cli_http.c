@@ -7,6 +7,7 @@
 #include "cli_http.h"
 #include "cli_commands.h"
 #include "text.h"
+#include "tls.h"
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -22,7 +23,8 @@ enum {
 struct cli_server {
     struct settings settings; /* only those of the admin port mean anything */
     const struct cli_arguments *arguments;
-    const char *certificate; /* borrowed from the environment: that of the admin port; NULL: none */
+    const char
+        *certificate; /* borrowed from the environment: that of the admin port; NULL: none, or another port */
     bool is_https;
     CURL *curl;
 };
@@ -78,6 +80,7 @@ static bool server_read(struct cli_server *server)
         variable_add(&few, "SINKONCE_ADMIN_LISTEN", variable_of(arguments, "SINKONCE_ADMIN_LISTEN"));
         server->is_https = server->certificate != NULL;
     } else {
+        server->certificate = NULL;
         variable_add(&few, "SINKONCE_ADMIN_LISTEN", without_scheme(admin, &server->is_https));
     }
     if (token_file == NULL)
@@ -159,21 +162,40 @@ static void url_set(struct cli_server *server, const char *path)
 }
 
 /* The health check of a container looks at the process beside it: what its certificate says does not make it ill.  Every
- * other command checks it, against the file that the instance itself shows when no other is named. */
-static void tls_set(struct cli_server *server)
+ * other command checks it.  Of the instance that shares our environment the key itself is known, and who signed it or
+ * which names it has is no matter: those are seldom 127.0.0.1. */
+static void trust_set(struct cli_server *server)
 {
-    const char *const *values = server->arguments->values;
-    const char *ca_file = values[OPTION_CA_FILE] != NULL ? values[OPTION_CA_FILE] : server->certificate;
-    if (!server->arguments->command->is_client) {
+    const char *ca_file = server->arguments->values[OPTION_CA_FILE];
+    char pin[TLS_PIN_BYTES_MAX];
+    bool is_health = !server->arguments->command->is_client;
+    bool is_pinned =
+        !is_health && ca_file == NULL && server->certificate != NULL && tls_pin_of(server->certificate, pin);
+    if (is_health || is_pinned) {
         curl_easy_setopt(server->curl, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(server->curl, CURLOPT_SSL_VERIFYHOST, 0L);
-    } else if (ca_file != NULL) {
-        curl_easy_setopt(server->curl, CURLOPT_CAINFO, ca_file);
     }
-    if (values[OPTION_CERT_FILE] != NULL)
-        curl_easy_setopt(server->curl, CURLOPT_SSLCERT, values[OPTION_CERT_FILE]);
-    if (values[OPTION_KEY_FILE] != NULL)
-        curl_easy_setopt(server->curl, CURLOPT_SSLKEY, values[OPTION_KEY_FILE]);
+    if (is_pinned)
+        curl_easy_setopt(server->curl, CURLOPT_PINNEDPUBLICKEY, pin);
+    else if (!is_health && ca_file != NULL)
+        curl_easy_setopt(server->curl, CURLOPT_CAINFO, ca_file);
+}
+
+/* A port that asks for certificates gets its own where no other is named: one authority often signs both kinds. */
+static void tls_set(struct cli_server *server)
+{
+    const struct cli_arguments *arguments = server->arguments;
+    const char *certificate = arguments->values[OPTION_CERT_FILE], *key = arguments->values[OPTION_KEY_FILE];
+    if (certificate == NULL && server->certificate != NULL &&
+        variable_of(arguments, "SINKONCE_ADMIN_CLIENT_CA_FILE") != NULL) {
+        certificate = server->certificate;
+        key = variable_of(arguments, "SINKONCE_ADMIN_KEY_FILE");
+    }
+    trust_set(server);
+    if (certificate != NULL)
+        curl_easy_setopt(server->curl, CURLOPT_SSLCERT, certificate);
+    if (key != NULL)
+        curl_easy_setopt(server->curl, CURLOPT_SSLKEY, key);
 }
 
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)

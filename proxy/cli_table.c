@@ -32,8 +32,8 @@ const struct cli_option_row cli_options[OPTION_COUNT] = {
     [OPTION_TOKEN_FILE] = { "--token-file", 0, VALUE_FILE,
                             "a file with the admin token, instead of SINKONCE_ADMIN_TOKEN" },
     [OPTION_CA_FILE] = { "--ca-file", 0, VALUE_FILE,
-                         "certificates that may have signed that of the admin port; without it those of "
-                         "SINKONCE_ADMIN_CERT_FILE or of the system" },
+                         "certificates that may have signed that of the admin port; without it those of the "
+                         "system or, without --admin, the key of SINKONCE_ADMIN_CERT_FILE alone" },
     [OPTION_CERT_FILE] = { "--cert-file", 0, VALUE_FILE, "the client certificate to show to the admin port" },
     [OPTION_KEY_FILE] = { "--key-file", 0, VALUE_FILE, "its key" },
     [OPTION_TOPIC] = { "--topic", 0, VALUE_TOPIC, "records of this topic only" },

@@ -2,6 +2,7 @@
  * conn.c - connections on bufferevents; the only file that names them.
  *
  *   state       left when                        what is true meanwhile
+ *   HANDSHAKE   TLS is agreed upon               nothing is read or written but by the library
  *   IDLE        the first byte arrives           nothing of a request is here
  *   HEAD        the empty line is here           bytes of a head are in the input
  *   BODY        the body is whole                REQUEST holds the head and what came of the body
@@ -11,6 +12,9 @@
  *
  * One sweep a few times a second enforces the deadlines: a timer per connection and phase would cost more than it
  * tells.  While WORKING at most READ_AHEAD_BYTES of the next requests are taken in.
+ *
+ * With TLS all bytes go through the bufferevent, and its callbacks come in turns of their own: libevent would call them
+ * from inside a write.
  */
 #include "conn.h"
 
@@ -18,6 +22,7 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,21 +41,36 @@ enum {
     DIRECT_READ_MAX = 1024 * 1024, /* fairness: how much of one body is read in one turn */
     LINGER_MS = 2000,              /* RFC 9112, 9.6: long enough for the peer to read the last reply */
     LINGER_BYTES_MAX = 1024 * 1024,
+    TLS_RECORD_BYTES_MAX = 16 * 1024,
 };
 
-enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BODY, CONN_WORKING, CONN_WRITING, CONN_LINGERING, CONN_STATES };
+enum conn_state {
+    CONN_HANDSHAKE,
+    CONN_IDLE,
+    CONN_HEAD,
+    CONN_BODY,
+    CONN_WORKING,
+    CONN_WRITING,
+    CONN_LINGERING,
+    CONN_STATES
+};
 
 #define BIT(state) (1u << CONN_##state)
 static const unsigned may_become[CONN_STATES] = {
-    [CONN_IDLE] = BIT(HEAD) | BIT(LINGERING),    [CONN_HEAD] = BIT(BODY) | BIT(WRITING) | BIT(IDLE),
-    [CONN_BODY] = BIT(WORKING) | BIT(WRITING),   [CONN_WORKING] = BIT(WRITING),
-    [CONN_WRITING] = BIT(IDLE) | BIT(LINGERING), [CONN_LINGERING] = 0,
+    [CONN_HANDSHAKE] = BIT(IDLE),
+    [CONN_IDLE] = BIT(HEAD) | BIT(LINGERING),
+    [CONN_HEAD] = BIT(BODY) | BIT(WRITING) | BIT(IDLE),
+    [CONN_BODY] = BIT(WORKING) | BIT(WRITING),
+    [CONN_WORKING] = BIT(WRITING),
+    [CONN_WRITING] = BIT(IDLE) | BIT(LINGERING),
+    [CONN_LINGERING] = 0,
 };
 
 struct conn {
     struct conn_service *service;    /* borrowed */
     struct conn *next, *previous;    /* the service's list */
     struct bufferevent *bufferevent; /* owned */
+    struct ssl_st *session;          /* the bufferevent's; NULL: no TLS */
     struct event *turn;              /* owned: goes on in a turn of its own, never from inside conn_reply() */
     struct request *request;         /* owned until on_request() */
     void *exchange;                  /* borrowed: who works on the present request */
@@ -62,6 +82,7 @@ struct conn {
     bool is_peer_trusted;
     bool is_closing;     /* after the present reply */
     bool is_half_closed; /* the peer sends nothing more */
+    bool is_broken;      /* nothing more can be written */
     bool is_reading_paused;
     bool is_advancing; /* conn_advance() is on the stack */
     char peer[64];
@@ -80,6 +101,8 @@ static void conn_move(struct conn *conn, enum conn_state next)
     assert(may_become[conn->state] & (1u << next));
     conn->state = next;
     switch (next) {
+    case CONN_HANDSHAKE:
+        break;
     case CONN_IDLE:
         deadline_set(conn, service->idle_timeout_ms);
         break;
@@ -149,6 +172,8 @@ static void conn_free(struct conn *conn)
 #endif
     if (conn->turn != NULL)
         event_free(conn->turn);
+    if (conn->session != NULL && conn->state == CONN_IDLE && !conn->is_broken)
+        tls_session_close(conn->session);
     if (conn->bufferevent != NULL)
         bufferevent_free(conn->bufferevent);
     request_free(conn->request);
@@ -171,6 +196,8 @@ static void conn_abort(struct conn *conn)
 static void linger_start(struct conn *conn)
 {
     conn_move(conn, CONN_LINGERING);
+    if (conn->session != NULL)
+        tls_session_close(conn->session);
     shutdown(bufferevent_getfd(conn->bufferevent), SHUT_WR);
     conn->is_reading_paused = false;
     bufferevent_enable(conn->bufferevent, EV_READ);
@@ -189,10 +216,28 @@ static void reply_written(struct conn *conn)
         event_active(conn->turn, EV_TIMEOUT, 0);
 }
 
+/* Head and a small body together make one record.  Nothing is written before the loop turns. */
+static bool write_by_tls(struct conn *conn, const struct iovec parts[], int part_count)
+{
+    struct evbuffer *output = bufferevent_get_output(conn->bufferevent);
+    size_t byte_count = 0;
+    bool is_added = true;
+    for (int i = 0; i < part_count; i++)
+        byte_count += parts[i].iov_len;
+    bufferevent_disable(conn->bufferevent, EV_WRITE);
+    if (evbuffer_expand(output, byte_count < TLS_RECORD_BYTES_MAX ? byte_count : TLS_RECORD_BYTES_MAX) != 0)
+        return false;
+    for (int i = 0; i < part_count && is_added; i++)
+        is_added = evbuffer_add(output, parts[i].iov_base, parts[i].iov_len) == 0;
+    return is_added && bufferevent_enable(conn->bufferevent, EV_WRITE) == 0;
+}
+
 /* Write PARTS, at once as far as the socket takes them; what is left goes through the bufferevent. */
 static bool write_parts(struct conn *conn, struct iovec parts[], int part_count)
 {
     struct evbuffer *output = bufferevent_get_output(conn->bufferevent);
+    if (conn->session != NULL)
+        return write_by_tls(conn, parts, part_count);
     ssize_t written = 0;
     if (evbuffer_get_length(output) == 0) {
         struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)part_count };
@@ -259,12 +304,15 @@ static void refuse(struct conn *conn, enum finish why)
     char body[256];
     const struct finish_row *row = &finish_rows[why];
     int bytes = snprintf(body, sizeof body, "{\"error\":\"%s\",\"detail\":\"%s\"}\n", row->label, row->words);
-    struct http1_field fields[3] = { { slice_of_text("Content-Type"), slice_of_text("application/json") } };
+    struct http1_field fields[4] = { { slice_of_text("Content-Type"), slice_of_text("application/json") } };
     size_t field_count = 1;
     if (why == FINISH_METHOD_REFUSED)
         fields[field_count++] =
             (struct http1_field){ slice_of_text("Allow"),
                                   slice_of_text("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH") };
+    if (row->status == 401)
+        fields[field_count++] = (struct http1_field){ slice_of_text("WWW-Authenticate"),
+                                                      slice_of_text("Bearer realm=\"sinkonce\"") };
     if (row->outcome != NULL)
         fields[field_count++] =
             (struct http1_field){ slice_of_text("Sinkonce-Outcome"), slice_of_text(row->outcome) };
@@ -363,6 +411,11 @@ static bool read_head(struct conn *conn)
     head_move(&request->head, bytes, request->bytes);
     evbuffer_drain(input, request->byte_count);
     conn->is_closing = !request->head.is_kept_alive;
+    why = service->on_head == NULL ? FINISH_NONE : service->on_head(service->context, &request->head);
+    if (why != FINISH_NONE) {
+        refuse(conn, why);
+        return true;
+    }
     memset(&conn->chunks, 0, sizeof conn->chunks);
     conn->body_room = 0;
     conn_move(conn, CONN_BODY);
@@ -403,10 +456,20 @@ static void connection_broke(struct conn *conn)
 }
 
 /* What is in the input, then straight from the socket: bufferevents of 2.1 read 4 KiB at a time. */
+static ssize_t body_take(struct conn *conn, char room[], size_t room_bytes)
+{
+    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
+    if (evbuffer_get_length(input) > 0)
+        return evbuffer_remove(input, room, room_bytes);
+    if (conn->session == NULL)
+        return recv(bufferevent_getfd(conn->bufferevent), room, room_bytes, MSG_DONTWAIT);
+    errno = EAGAIN;
+    return -1;
+}
+
 static bool read_body_of_length(struct conn *conn)
 {
     struct request *request = conn->request;
-    struct evbuffer *input = bufferevent_get_input(conn->bufferevent);
     size_t length = (size_t)request->head.body_bytes;
     size_t budget = DIRECT_READ_MAX;
     while (request->body_bytes < length) {
@@ -419,10 +482,7 @@ static bool read_body_of_length(struct conn *conn)
             return true;
         }
         want = conn->body_room - request->body_bytes;
-        ssize_t got = evbuffer_get_length(input) > 0
-                          ? evbuffer_remove(input, request->body + request->body_bytes, want)
-                          : recv(bufferevent_getfd(conn->bufferevent), request->body + request->body_bytes,
-                                 want, MSG_DONTWAIT);
+        ssize_t got = body_take(conn, request->body + request->body_bytes, want);
         if (got < 0 && errno != EAGAIN && errno != EINTR)
             connection_broke(conn);
         if (got <= 0) /* nothing more is here, or an end that the bufferevent will report */
@@ -491,6 +551,7 @@ static bool read_body(struct conn *conn)
 static void input_ended(struct conn *conn)
 {
     switch (conn->state) {
+    case CONN_HANDSHAKE:
     case CONN_IDLE:
     case CONN_LINGERING:
         conn_free(conn);
@@ -513,7 +574,8 @@ static void input_ended(struct conn *conn)
 }
 
 /* As much is taken in as a head may have, and one byte that tells that it is too large.  The library's own mark is not
- * used: without memory for it, it reads through a null pointer (libevent 2.1.12, bufferevent_setwatermark()). */
+ * used: without memory for it, it reads through a null pointer (libevent 2.1.12, bufferevent_setwatermark()); and with
+ * TLS it stops in the middle of a record, while no event tells of bytes that the library holds. */
 static void reading_bound(struct conn *conn)
 {
     size_t head_bytes_max = conn->service->head_bytes_max;
@@ -561,6 +623,7 @@ static void conn_advance(struct conn *conn)
         case CONN_BODY:
             is_going_on = read_body(conn);
             break;
+        case CONN_HANDSHAKE:
         case CONN_WORKING:
         case CONN_WRITING:
         case CONN_LINGERING:
@@ -603,11 +666,53 @@ static void write_cb(struct bufferevent *bufferevent, void *context)
         reply_written(conn);
 }
 
+/* Bytes of a request are here, if only in the kernel: it came before the end and gets its answer. */
+static bool has_input(const struct conn *conn)
+{
+    int waiting = 0;
+    if (evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) > 0)
+        return true;
+    return ioctl(bufferevent_getfd(conn->bufferevent), FIONREAD, &waiting) == 0 && waiting > 0;
+}
+
+static void handshake_done(struct conn *conn)
+{
+    conn_move(conn, CONN_IDLE);
+    bufferevent_disable(conn->bufferevent, EV_WRITE);
+    if (bufferevent_enable(conn->bufferevent, EV_READ) != 0)
+        conn->deadline_ns = 1; /* no memory: it would never be heard */
+    else if (conn->service->is_draining && !has_input(conn))
+        linger_start(conn);
+}
+
+static void handshake_failed(struct conn *conn, bool is_late)
+{
+    const struct conn_service *service = conn->service;
+    char words[TLS_WORDS_MAX] = "time is up";
+    enum tls_failure failure = TLS_FAILED_TIMEOUT;
+    if (!is_late)
+        failure = tls_failure_of(conn->session, bufferevent_get_openssl_error(conn->bufferevent), words);
+    service->on_handshake_failed(service->context, conn->peer, failure, words);
+    conn_free(conn);
+}
+
 static void event_cb(struct bufferevent *bufferevent, short what, void *context)
 {
     struct conn *conn = context;
     (void)bufferevent;
+    if (what & BEV_EVENT_CONNECTED) {
+        handshake_done(conn);
+        return;
+    }
+    if (conn->state == CONN_HANDSHAKE) {
+        handshake_failed(conn, false);
+        return;
+    }
     if (what & BEV_EVENT_ERROR) {
+        conn->is_broken = true;
+        /* With TLS libevent may tell of the error and not of the bytes before it. */
+        if (conn->session != NULL && conn->state != CONN_LINGERING && !conn->is_half_closed)
+            conn_advance(conn);
         conn_abort(conn);
         return;
     }
@@ -617,10 +722,46 @@ static void event_cb(struct bufferevent *bufferevent, short what, void *context)
     }
 }
 
-/* False: no memory, here or in the kernel; it would never be heard. */
-static bool reading_start(struct conn *conn)
+/* False: no memory. */
+static bool conn_connect(struct conn *conn, struct event_base *base, int fd)
 {
+    const struct conn_service *service = conn->service;
+    conn->turn = event_new(base, -1, 0, turn_cb, conn);
+    if (conn->turn == NULL)
+        return false;
+    if (service->tls == NULL) {
+        conn->bufferevent = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+        return conn->bufferevent != NULL;
+    }
+    conn->session = tls_session_new(service->tls);
+    if (conn->session == NULL)
+        return false;
+    conn->bufferevent = /* takes the session, also when it fails */
+        bufferevent_openssl_socket_new(base, fd, conn->session, BUFFEREVENT_SSL_ACCEPTING,
+                                       BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
+    return conn->bufferevent != NULL;
+}
+
+static void conn_enlist(struct conn *conn)
+{
+    struct conn_service *service = conn->service;
+    conn->next = service->first;
+    if (service->first != NULL)
+        service->first->previous = conn;
+    service->first = conn;
+    service->conn_count++;
+}
+
+/* False: no memory, here or in the kernel; it would never be heard. */
+static bool conn_begin(struct conn *conn)
+{
+    const struct conn_service *service = conn->service;
+    bool has_tls = conn->session != NULL;
+    conn->state = has_tls ? CONN_HANDSHAKE : CONN_IDLE;
+    deadline_set(conn, has_tls ? service->head_timeout_ms : service->idle_timeout_ms);
     bufferevent_setcb(conn->bufferevent, read_cb, write_cb, event_cb, conn);
+    if (has_tls)
+        return true;
     bufferevent_disable(conn->bufferevent, EV_WRITE);
     return bufferevent_enable(conn->bufferevent, EV_READ) == 0;
 }
@@ -633,9 +774,8 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
         close(fd);
         return false;
     }
-    conn->bufferevent = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
-    conn->turn = event_new(base, -1, 0, turn_cb, conn);
-    if (conn->bufferevent == NULL || conn->turn == NULL || !reading_start(conn)) {
+    conn->service = service;
+    if (!conn_connect(conn, base, fd) || !conn_begin(conn)) {
         if (conn->bufferevent == NULL)
             close(fd);
         else
@@ -645,15 +785,9 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
         free(conn);
         return false;
     }
-    conn->service = service;
     conn->is_peer_trusted = is_trusted_peer;
     snprintf(conn->peer, sizeof conn->peer, "%s", peer);
-    conn->next = service->first;
-    if (service->first != NULL)
-        service->first->previous = conn;
-    service->first = conn;
-    service->conn_count++;
-    deadline_set(conn, service->idle_timeout_ms);
+    conn_enlist(conn);
     return true;
 }
 
@@ -661,6 +795,10 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
 
 static void deadline_passed(struct conn *conn)
 {
+    if (conn->state == CONN_HANDSHAKE) {
+        handshake_failed(conn, true);
+        return;
+    }
     bool is_request_late = conn->deadline_ns != 1 && (conn->state == CONN_HEAD || conn->state == CONN_BODY);
     if (is_request_late)
         refuse(conn, FINISH_REQUEST_TIMEOUT);
@@ -678,20 +816,12 @@ void conn_sweep(struct conn_service *service, uint64_t now_ns)
     }
 }
 
-/* Bytes of a request are here, if only in the kernel: it came before the end and gets its answer. */
-static bool has_input(const struct conn *conn)
-{
-    int waiting = 0;
-    if (evbuffer_get_length(bufferevent_get_input(conn->bufferevent)) > 0)
-        return true;
-    return ioctl(bufferevent_getfd(conn->bufferevent), FIONREAD, &waiting) == 0 && waiting > 0;
-}
-
 bool conn_drop_idlest(struct conn_service *service)
 {
     struct conn *idlest = NULL;
     for (struct conn *conn = service->first; conn != NULL; conn = conn->next) {
-        bool is_waiting = conn->state == CONN_IDLE || conn->state == CONN_HEAD || conn->state == CONN_BODY;
+        bool is_waiting = conn->state == CONN_HANDSHAKE || conn->state == CONN_IDLE ||
+                          conn->state == CONN_HEAD || conn->state == CONN_BODY;
         if (is_waiting && (idlest == NULL || conn->deadline_ns < idlest->deadline_ns))
             idlest = conn;
     }

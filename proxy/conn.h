@@ -1,7 +1,7 @@
 /*
  * conn.h - connections of connectors and operators: bytes in, whole requests out, replies back.
  *
- *     accepted fd --> head --> body --> on_request() ... conn_reply() --> written --> next head
+ *     accepted fd (--> TLS) --> head --> body --> on_request() ... conn_reply() --> written --> next head
  *
  * Hides bufferevents.  Strict codec (http1.h), absolute deadlines, caps; while a request is being worked on nothing is
  * read, so that pipelined requests wait in order.  A connector that leaves meanwhile is noticed when its answer is
@@ -13,6 +13,7 @@
 
 #include <event2/event.h>
 #include "request.h"
+#include "tls.h"
 
 struct conn;
 
@@ -26,15 +27,21 @@ struct conn_service {
     char retry_after[24];     /* Retry-After of a 503: seconds */
     uint64_t body_bytes_max;
     uint64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms, write_timeout_ms;
-    bool is_draining;   /* replies say Connection: close, idle connections are closed */
-    struct conn *first; /* conn.c's: all open connections */
-    size_t conn_count;  /* conn.c's */
+    const struct tls *tls; /* borrowed: of the connections that come from now on; NULL: no TLS */
+    bool is_draining;      /* replies say Connection: close, idle connections are closed */
+    struct conn *first;    /* conn.c's: all open connections */
+    size_t conn_count;     /* conn.c's */
+    /* A whole head, before any of its body is read.  FINISH_NONE: go on; else it is refused and the connection closed.
+     * May be NULL. */
+    enum finish (*on_head)(void *context, const struct http1_head *head);
     /* A whole request.  REQUEST is moved in: the service frees it.  Answered by one conn_reply(), perhaps from in here. */
     void (*on_request)(void *context, struct conn *conn, struct request **request);
     /* The connection is about to be freed while its request is unanswered: forget CONN. */
     void (*on_gone)(void *context, void *exchange);
     /* A request ended before it was whole: already answered.  For counters and logs. */
     void (*on_refused)(void *context, const char *peer, enum finish why);
+    /* A TLS handshake failed; the connection is about to be freed. */
+    void (*on_handshake_failed)(void *context, const char *peer, enum tls_failure failure, const char *words);
     /* The connector left in the middle of its request, or of our answer. */
     void (*on_abort)(void *context, const char *peer, bool is_reading);
     void (*on_closed)(void *context); /* the last word of a connection */

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "bearer.h"
 #include "clock.h"
 #include "exchange_state.h"
 #include "failpoint.h"
@@ -62,6 +63,7 @@ static struct exchange *exchange_get(struct loop *loop)
 #endif
     }
     ex->loop = loop;
+    ex->credentials = credentials_hold(loop->credentials);
     ex->state = EX_NEW;
     atomic_fetch_add(&loop->program->in_flight, 1);
     metrics_gauge_add(GAUGE_REQUESTS_IN_FLIGHT, 1);
@@ -74,6 +76,7 @@ static void exchange_put(struct exchange *ex)
     struct loop *loop = ex->loop;
     assert(ex->state == EX_DONE);
     request_free(ex->request);
+    credentials_release(ex->credentials);
     identified_deinit(&ex->identified);
     split_free(ex->parts);
     ack_poll_free(ex->poll);
@@ -286,7 +289,7 @@ static void exchange_forward(struct exchange *ex, const enum verdict verdicts[])
         exchange_finish(ex, FINISH_DUPLICATE);
         return;
     }
-    pass_build(&ex->pass, ex->request, &ex->identified, settings,
+    pass_build(&ex->pass, ex->request, &ex->identified, &ex->credentials->settings,
                settings->is_via_added ? program->via : NULL);
     if (ex->batch != BATCH_PLAIN)
         pass_drop(&ex->pass, "accept-encoding");
@@ -485,6 +488,13 @@ static void refuse_at_once(const struct loop *loop, struct conn *conn, struct re
     conn_reply(conn, &room.reply);
 }
 
+static enum finish exchange_on_head(void *context, const struct http1_head *head)
+{
+    const struct loop *loop = context;
+    const char *token = loop->credentials->settings.client_token;
+    return token[0] == '\0' || bearer_opens(head, token) ? FINISH_NONE : FINISH_UNAUTHORIZED;
+}
+
 static void exchange_on_request(void *context, struct conn *conn, struct request **request_taken)
 {
     struct loop *loop = context;
@@ -533,6 +543,12 @@ static void on_refused(void *context, const char *peer, enum finish why)
                       log_text("reason", finish_rows[why].label));
 }
 
+static void on_handshake_failed(void *context, const char *peer, enum tls_failure failure, const char *words)
+{
+    (void)context;
+    tls_failure_tell("SINKONCE_LISTEN", peer, failure, words);
+}
+
 static void on_abort(void *context, const char *peer, bool is_reading)
 {
     (void)context;
@@ -561,9 +577,12 @@ void exchange_service_init(struct loop *loop)
         .body_timeout_ms = settings->body_timeout_ms,
         .idle_timeout_ms = settings->idle_timeout_ms,
         .write_timeout_ms = WRITE_TIMEOUT_MS,
+        .tls = loop->credentials->tls[TLS_USE_LISTEN],
+        .on_head = exchange_on_head,
         .on_request = exchange_on_request,
         .on_gone = exchange_on_gone,
         .on_refused = on_refused,
+        .on_handshake_failed = on_handshake_failed,
         .on_abort = on_abort,
         .on_closed = on_closed,
     };

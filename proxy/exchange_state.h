@@ -38,9 +38,10 @@ struct parts;
 struct ack_poll;
 
 struct exchange {
-    struct loop *loop;       /* borrowed */
-    struct conn *conn;       /* borrowed; NULL once the connector has left */
-    struct request *request; /* owned */
+    struct loop *loop;               /* borrowed */
+    struct credentials *credentials; /* held: those of the moment when it began */
+    struct conn *conn;               /* borrowed; NULL once the connector has left */
+    struct request *request;         /* owned */
     enum exchange_state state;
     enum mode mode; /* as it was when the request came: a change is for those that follow */
     enum finish finish;

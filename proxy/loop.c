@@ -66,6 +66,8 @@ static bool loop_start(struct loop *loop, unsigned connections_max)
     if (loop->base == NULL || loop->port == NULL)
         return false;
     loop->upstream = upstream_new(loop->base, program->settings, program->resolver, connections_max);
+    if (loop->upstream != NULL)
+        upstream_credentials_set(loop->upstream, loop->credentials);
     loop->wake = event_new(loop->base, loop->wake_fd, EV_READ | EV_PERSIST, wake_cb, loop);
     loop->port_ready = event_new(loop->base, store_port_fd(loop->port), EV_READ | EV_PERSIST, port_cb, loop);
     loop->tick = event_new(loop->base, -1, EV_PERSIST, tick_cb, loop);
@@ -113,6 +115,7 @@ static void *loop_main(void *context)
 
 static void loop_release(struct loop *loop)
 {
+    credentials_release(loop->credentials);
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
     pthread_cond_destroy(&loop->started);
@@ -131,6 +134,7 @@ struct loop *loop_new(struct program *program, unsigned index, unsigned connecti
     }
     loop->program = program;
     loop->index = index;
+    loop->credentials = credentials_hold(program->credentials);
     loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     pthread_mutex_init(&loop->lock, NULL);
     pthread_cond_init(&loop->started, NULL);
@@ -232,6 +236,40 @@ void loop_drain(struct loop *loop)
 {
     if (!task_post(loop, drain_run))
         return; /* no memory: its connections end with the process */
+}
+
+struct credentials_task {
+    struct loop_task task;           /* first: the loop sees only this */
+    struct credentials *credentials; /* held */
+};
+
+static void credentials_run(struct loop *loop, struct loop_task *task)
+{
+    struct credentials_task *change = (struct credentials_task *)task;
+    credentials_release(loop->credentials);
+    loop->credentials = change->credentials;
+    loop->service.tls = loop->credentials->tls[TLS_USE_LISTEN];
+    upstream_credentials_set(loop->upstream, loop->credentials);
+    free(change);
+}
+
+struct loop_task *loop_credentials_task(struct credentials *credentials)
+{
+    struct credentials_task *change = calloc(1, sizeof *change);
+    if (change == NULL)
+        return NULL;
+    change->task.run = credentials_run;
+    change->credentials = credentials_hold(credentials);
+    return &change->task;
+}
+
+void loop_credentials_task_free(struct loop_task *task)
+{
+    struct credentials_task *change = (struct credentials_task *)task;
+    if (change == NULL)
+        return;
+    credentials_release(change->credentials);
+    free(change);
 }
 
 static void resume_run(struct loop *loop, struct loop_task *task)

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "conn.h"
+#include "credentials.h"
 #include "identify.h"
 #include "resolver.h"
 #include "settings.h"
@@ -23,7 +24,8 @@ struct loop;
 
 /* What all loops share; constant but for the atomics. */
 struct program {
-    const struct settings *settings;     /* borrowed */
+    const struct settings *settings;     /* borrowed; of secrets the credentials know better */
+    struct credentials *credentials;     /* [main] held: for what starts from now on */
     const struct identifier *identifier; /* borrowed */
     struct store *store;                 /* borrowed */
     struct resolver *resolver;           /* borrowed */
@@ -45,6 +47,7 @@ struct loop {
     struct event_base *base;          /* owned */
     struct store_port *port;          /* owned */
     struct upstream *upstream;        /* owned */
+    struct credentials *credentials;  /* held: for what begins from now on */
     struct conn_service service;      /* the data port */
     struct exchange *spare_exchanges; /* owned: free list */
     size_t spare_count;
@@ -70,6 +73,9 @@ void loop_post(struct loop *loop, struct loop_task *task); /* [any] TASK is move
 /* [main] Hand an accepted connection over.  False: no memory, FD is closed. */
 MUST_CHECK bool loop_accept(struct loop *loop, int fd, const char *peer, bool is_trusted_peer);
 void loop_drain(struct loop *loop); /* [main] conn_drain_all() on the loop's thread */
+/* [main] A task that lets what begins from now on use CREDENTIALS, which it holds; it must be posted.  NULL: no memory. */
+MUST_CHECK struct loop_task *loop_credentials_task(struct credentials *credentials);
+void loop_credentials_task_free(struct loop_task *task); /* one that was not posted; NULL is fine */
 /* [main] Connections are kept open again.  False: no memory, it drains on. */
 MUST_CHECK bool loop_resume(struct loop *loop);
 

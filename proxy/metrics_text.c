@@ -264,6 +264,26 @@ static void program_write(FILE *out, enum mode present)
         fprintf(out, "sinkonce_mode{mode=\"%s\"} %d\n", modes[mode], (size_t)present == mode);
 }
 
+/* Only of those that are configured: an end that is 0 would look like one long ago. */
+static void certificates_write(FILE *out, const struct credentials *credentials)
+{
+    bool is_headed = false;
+    for (enum tls_use use = 0; credentials != NULL && use < TLS_USES; use++) {
+        for (enum tls_part part = 0; part < TLS_PARTS; part++) {
+            int64_t end_s = credentials_end_s(credentials, use, part);
+            if (end_s == 0)
+                continue;
+            if (!is_headed)
+                head_write(out, "certificate_expiry_timestamp_seconds", "gauge",
+                           "Unix time at which a certificate ends: the first of its chain, the last of "
+                           "several authorities.");
+            is_headed = true;
+            fprintf(out, "sinkonce_certificate_expiry_timestamp_seconds{use=\"%s\"} %" PRId64 "\n",
+                    tls_uses[use].labels[part], end_s);
+        }
+    }
+}
+
 /* ---- partitions -------------------------------------------------------------------------------------------------- */
 
 static uint64_t applied_of(const struct partition_row *row)
@@ -396,6 +416,7 @@ static void all_write(FILE *out, const struct metrics_view *view)
     ledger_write(out, &figures);
     process_write(out);
     program_write(out, view->mode);
+    certificates_write(out, view->credentials);
 }
 
 /* In place: "_total" leaves the names in HELP and TYPE, of which counters alone have it. */

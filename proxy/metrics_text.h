@@ -4,11 +4,13 @@
 #ifndef SINKONCE_METRICS_TEXT_H
 #define SINKONCE_METRICS_TEXT_H
 
+#include "credentials.h"
 #include "settings.h"
 #include "store.h"
 
 struct metrics_view {
-    const struct store *store; /* borrowed */
+    const struct store *store;             /* borrowed */
+    const struct credentials *credentials; /* borrowed; NULL: no certificates to tell of */
     enum mode mode;
     bool is_open_metrics;
     bool has_partitions;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "bearer.h"
+
 static bool name_is(const struct http1_field *field, const char *lower_case_name)
 {
     return http1_name_equals(field->name, lower_case_name);
@@ -40,13 +42,20 @@ static bool is_stripped(const struct http1_field *field, const struct identified
     return false;
 }
 
+/* It is replaced by ours, or it opened our own door and is nothing to the target. */
+static bool is_authorization_ours(const struct http1_head *head, const struct settings *settings)
+{
+    return settings->authorization[0] != '\0' ||
+           (settings->client_token[0] != '\0' && bearer_is_in_authorization(head));
+}
+
 static bool is_passed(const struct http1_field *field, const struct request *request,
                       const struct identified *identified, const struct settings *settings)
 {
     const struct http1_head *head = &request->head;
     if (is_made_anew(field) || is_ours(field, settings) || is_stripped(field, identified, settings))
         return false;
-    if (settings->authorization[0] != '\0' && name_is(field, "authorization"))
+    if (name_is(field, "authorization") && is_authorization_ours(head, settings))
         return false;
     return !http1_field_is_hop_by_hop(field->name, head->fields, head->field_count);
 }

@@ -55,6 +55,7 @@ struct runner {
     struct entry *entry;   /* NULL: free */
     struct question question;
     struct flight flight;
+    struct credentials *credentials; /* held while the flight borrows from them */
     struct http1_field fields[3];
 };
 
@@ -64,9 +65,10 @@ struct prober {
         probe_settings; /* a copy with another target and other limits; its pointers are borrowed, but
                                         for probe_settings.target when it is owned */
     bool is_target_owned;
-    struct store *store;       /* borrowed */
-    struct store_port *port;   /* borrowed */
-    struct upstream *upstream; /* owned, as all below */
+    struct store *store;             /* borrowed */
+    struct store_port *port;         /* borrowed */
+    struct credentials *credentials; /* held: for the probes to come */
+    struct upstream *upstream;       /* owned, as all below */
     struct event *tick;
     struct entry *entries[PROBES_KNOWN_MAX];
     size_t entry_count;
@@ -205,6 +207,8 @@ static struct runner *runner_of_question(struct question *question)
 static void runner_put(struct runner *runner)
 {
     flight_deinit(&runner->flight);
+    credentials_release(runner->credentials);
+    runner->credentials = NULL;
     runner->entry = NULL;
     pump(runner->prober);
 }
@@ -301,9 +305,11 @@ static void send_probe(struct runner *runner)
         (struct http1_field){ slice_of_text("User-Agent"), slice_of_text("sinkonce/" SINKONCE_VERSION) };
     runner->fields[count++] =
         (struct http1_field){ slice_of_text("Accept"), slice_of_text("application/json, */*;q=0.5") };
-    if (settings->probe_authorization[0] != '\0')
-        runner->fields[count++] = (struct http1_field){ slice_of_text("Authorization"),
-                                                        slice_of_text(settings->probe_authorization) };
+    runner->credentials = credentials_hold(runner->prober->credentials);
+    const char *authorization = runner->credentials->settings.probe_authorization;
+    if (authorization[0] != '\0')
+        runner->fields[count++] =
+            (struct http1_field){ slice_of_text("Authorization"), slice_of_text(authorization) };
     runner->flight = (struct flight){ .method = slice_of_text(methods[settings->probe_method]),
                                       .target = slice_of_text(runner->entry->target),
                                       .fields = runner->fields,
@@ -404,8 +410,18 @@ static bool settings_make(struct prober *prober)
     return target_url_parse(base, &settings->target) == NULL;
 }
 
-struct prober *prober_new(struct event_base *base, const struct settings *settings, struct store *store,
-                          struct store_port *port, struct resolver *resolver)
+void prober_credentials_set(struct prober *prober, struct credentials *credentials)
+{
+    struct credentials *old = prober->credentials;
+    prober->credentials = credentials_hold(credentials);
+    if (prober->upstream != NULL)
+        upstream_credentials_set(prober->upstream, credentials);
+    credentials_release(old);
+}
+
+struct prober *prober_new(struct event_base *base, const struct settings *settings,
+                          struct credentials *credentials, struct store *store, struct store_port *port,
+                          struct resolver *resolver)
 {
     const struct timeval tick = { 0, TICK_MS * 1000 };
     assert(settings->probe_url.text != NULL);
@@ -420,6 +436,7 @@ struct prober *prober_new(struct event_base *base, const struct settings *settin
         prober->runners[i].prober = prober;
     if (settings_make(prober))
         prober->upstream = upstream_new(base, &prober->probe_settings, resolver, PROBES_AT_ONCE);
+    prober_credentials_set(prober, credentials);
     if (prober->upstream != NULL)
         prober->tick = event_new(base, -1, EV_PERSIST, tick_cb, prober);
     if (prober->tick != NULL && event_add(prober->tick, &tick) == 0)
@@ -451,8 +468,11 @@ void prober_free(struct prober *prober)
         return;
     assert(prober->open_count == 0);
     prober_stop(prober);
-    for (size_t i = 0; i < PROBES_AT_ONCE; i++)
+    for (size_t i = 0; i < PROBES_AT_ONCE; i++) {
         flight_deinit(&prober->runners[i].flight);
+        credentials_release(prober->runners[i].credentials);
+    }
+    credentials_release(prober->credentials);
     while (prober->entry_count > 0)
         entry_drop(prober, prober->entries[0]);
     if (prober->is_target_owned)

@@ -12,6 +12,7 @@
 #define SINKONCE_PROBER_H
 
 #include <event2/event.h>
+#include "credentials.h"
 #include "resolver.h"
 #include "settings.h"
 
@@ -19,7 +20,10 @@ struct prober;
 
 /* All borrowed, and outliving the prober; PORT is the main thread's.  NULL: no memory, no descriptor. */
 MUST_CHECK struct prober *prober_new(struct event_base *base, const struct settings *settings,
-                                     struct store *store, struct store_port *port, struct resolver *resolver);
+                                     struct credentials *credentials, struct store *store,
+                                     struct store_port *port, struct resolver *resolver);
+/* Probes that begin from now on use CREDENTIALS, which it holds. */
+void prober_credentials_set(struct prober *prober, struct credentials *credentials);
 /* Ask nothing more; what is on its way to the target is dropped, and no answer to it will count. */
 void prober_stop(struct prober *prober); /* NULL is fine */
 /* Questions that the store still holds: the prober must not be freed before there are none. */

@@ -32,6 +32,7 @@
 #include "listener.h"
 #include "metrics.h"
 #include "prober.h"
+#include "reload.h"
 #include "settings_url.h"
 
 enum {
@@ -46,6 +47,7 @@ enum life { LIFE_RUNNING, LIFE_DELAY, LIFE_DRAINING, LIFE_OVER };
 
 struct server {
     const struct settings *settings; /* borrowed */
+    char *const *environment;        /* borrowed */
     struct event_base *base;         /* owned, as all below */
     struct store *store;
     struct store_port *port;
@@ -66,12 +68,13 @@ struct server {
     enum life life;
     uint64_t life_until_ns;  /* of DELAY and DRAINING */
     uint64_t quiet_since_ns; /* nothing in flight since; 0: something is */
+    uint64_t ends_told_ns;   /* when it was last told which certificates end soon */
 };
 
 /* ---- connections --------------------------------------------------------------------------------------------- */
 
-/* Over the cap: a short 503, best effort, without a loop's help. */
-static void turn_away(int fd)
+/* A short 503, best effort, without a loop's help. */
+static void answer_crowd(int fd)
 {
     const struct finish_row *row = &finish_rows[FINISH_TOO_MANY_CONNECTIONS];
     char body[160], words[512], thrown_away[4096];
@@ -85,9 +88,17 @@ static void turn_away(int fd)
         shutdown(fd, SHUT_WR);
     while (recv(fd, thrown_away, sizeof thrown_away, MSG_DONTWAIT) > 0)
         continue; /* unread bytes would turn the close into a reset, and the answer would be lost */
+}
+
+/* Over the cap.  With TLS no word could be said before a handshake, which costs more than is left. */
+static void turn_away(int fd, bool is_tls)
+{
+    if (!is_tls)
+        answer_crowd(fd);
     close(fd);
     account_refused(FINISH_TOO_MANY_CONNECTIONS);
-    LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "limit.hit", row->words, log_text("limit", "SINKONCE_MAX_CONNECTIONS"));
+    LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "limit.hit", finish_rows[FINISH_TOO_MANY_CONNECTIONS].words,
+                      log_text("limit", "SINKONCE_MAX_CONNECTIONS"));
 }
 
 static struct loop *least_loaded(const struct server *server)
@@ -104,7 +115,7 @@ static void on_connector(void *context, int fd, const char *peer, bool is_truste
 {
     struct server *server = context;
     if (atomic_load(&server->program.connections) >= server->settings->connections_max) {
-        turn_away(fd);
+        turn_away(fd, server->program.credentials->tls[TLS_USE_LISTEN] != NULL);
         return;
     }
     if (!loop_accept(least_loaded(server), fd, peer, is_trusted_peer))
@@ -221,12 +232,24 @@ static bool drain_set(void *context, bool is_draining, char ret_why[], size_t wh
                        : resume_by_operator(server, ret_why, why_bytes_max);
 }
 
+static void hangup(struct server *server)
+{
+    const struct reload_parts parts = { .environment = server->environment,
+                                        .program = &server->program,
+                                        .state = &server->state,
+                                        .loops = server->loops,
+                                        .loop_count = server->loop_count,
+                                        .admin = server->admin,
+                                        .prober = server->prober };
+    if (server->life == LIFE_RUNNING)
+        reload(&parts);
+}
+
 static void signal_cb(evutil_socket_t number, short what, void *context)
 {
     (void)what;
     if (number == SIGHUP)
-        LOG_EVENT(LOG_LEVEL_INFO, "server.hangup", "there is nothing to be read again",
-                  log_integer("signal", number));
+        hangup(context);
     else
         stop_requested(context);
 }
@@ -256,6 +279,18 @@ static void drain_check(struct server *server, uint64_t now_ns)
     }
 }
 
+/* Once a day: who only looks at logs should hear of it in time.  At the start the settings' own check has told. */
+static void ends_tell(struct server *server, uint64_t now_ns)
+{
+    const uint64_t day_ns = (uint64_t)24 * 3600 * MS_PER_S * NS_PER_MS;
+    if (server->ends_told_ns == 0)
+        server->ends_told_ns = now_ns;
+    if (now_ns - server->ends_told_ns < day_ns)
+        return;
+    server->ends_told_ns = now_ns;
+    reload_log_ends(server->program.credentials);
+}
+
 static void tick_cb(evutil_socket_t fd, short what, void *context)
 {
     struct server *server = context;
@@ -264,6 +299,7 @@ static void tick_cb(evutil_socket_t fd, short what, void *context)
     (void)what;
     conn_sweep(admin_service(server->admin), now_ns);
     admin_tick(server->admin, now_ns);
+    ends_tell(server, now_ns);
     if (server->life == LIFE_DELAY && now_ns >= server->life_until_ns)
         drain_begin(server);
     if (server->life == LIFE_DRAINING)
@@ -395,6 +431,8 @@ static bool admin_start(struct server *server)
                                        .state = &server->state,
                                        .controls = &server->controls };
     server->admin = admin_new(&parts);
+    if (server->admin != NULL)
+        admin_credentials_set(server->admin, server->program.credentials);
     return server->admin != NULL;
 }
 
@@ -402,8 +440,8 @@ static bool prober_start(struct server *server)
 {
     if (server->settings->in_doubt != IN_DOUBT_PROBE)
         return true;
-    server->prober =
-        prober_new(server->base, server->settings, server->store, server->port, server->resolver);
+    server->prober = prober_new(server->base, server->settings, server->program.credentials, server->store,
+                                server->port, server->resolver);
     return server->prober != NULL;
 }
 
@@ -487,6 +525,7 @@ static void server_stop(struct server *server)
     if (server->base != NULL)
         event_base_free(server->base);
     store_close(server->store);
+    credentials_release(server->program.credentials);
 }
 
 /* Connections, target and files together may need more than the usual soft limit of 1,024. */
@@ -532,11 +571,23 @@ static void large_blocks_return(void)
 #endif
 }
 
-int serve(const struct settings *settings)
+static bool credentials_start(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct settings_mistakes mistakes;
+    server->program.credentials = credentials_of(settings, &mistakes);
+    reload_log_mistakes(&mistakes);
+    settings_mistakes_deinit(&mistakes);
+    metrics_gauge_set(GAUGE_TARGET_UNVERIFIED, settings->target.is_https && !settings->is_target_verified);
+    return server->program.credentials != NULL;
+}
+
+int serve(const struct settings *settings, char *const environment[])
 {
     static struct server server; /* one process, one server; too large for a stack */
     memset(&server, 0, sizeof server);
     server.settings = settings;
+    server.environment = environment;
     server.state.started_ms = clock_unix_ms();
     signal(SIGPIPE, SIG_IGN);
     json_object_seed(0);
@@ -544,10 +595,15 @@ int serve(const struct settings *settings)
     descriptors_raise();
     large_blocks_return();
     LOG_EVENT(LOG_LEVEL_INFO, "server.start", "starting", log_text("version", SINKONCE_VERSION),
-              log_text("libevent", event_get_version()), log_text("scope", settings->scope));
+              log_text("libevent", event_get_version()), log_text("openssl", tls_version()),
+              log_text("scope", settings->scope));
+    if (!credentials_start(&server))
+        return EX_CONFIG;
     int code = ledger_open(&server);
-    if (code != EX_OK)
+    if (code != EX_OK) {
+        credentials_release(server.program.credentials);
         return code;
+    }
     ledger_log(&server);
     code = server_run(&server);
     server_stop(&server);

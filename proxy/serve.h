@@ -7,7 +7,8 @@
 #include "settings.h"
 
 /* [main] Runs until SIGTERM or SIGINT; returns the exit code of sysexits.h: 0, 69 (an address cannot be bound), 71, 74
- * (ledger unreadable), 75 (ledger locked). */
-int serve(const struct settings *settings);
+ * (ledger unreadable), 75 (ledger locked), 78 (a certificate has gone bad since the settings were checked).  ENVIRONMENT is
+ * read again at SIGHUP. */
+int serve(const struct settings *settings, char *const environment[]);
 
 #endif

@@ -1,14 +1,13 @@
 /*
  * settings_check.c - combinations: wrong ones, and risky ones.
  *
- * Pure but for one look at the disk: whether the files that are named can be read.
+ * Pure but for the certificates and keys that are named: they are read, and must be good today.
  */
 #include "settings_check.h"
 #include "settings_mistakes.h"
-#include <errno.h>
+#include "tls_use.h"
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <time.h>
 
 struct check {
     const struct settings *settings;
@@ -136,30 +135,56 @@ static void check_shape(struct check *check)
         WRONG(check, "SINKONCE_PREFIX and SINKONCE_SUFFIX need SINKONCE_SHAPE=separated");
 }
 
-static void check_readable(struct check *check, const char *name, const char *path)
+/* An expired certificate of ours: whoever checks it does not speak to us. */
+static void check_certificate_times(struct check *check, enum tls_use use, const struct tls *tls)
 {
-    struct stat file;
-    if (!is_set(path))
-        return;
-    if (access(path, R_OK) != 0)
-        WRONG(check, "%s names a file that cannot be read: %s (%s)", name, strerror(errno), path);
-    else if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
-        WRONG(check, "%s names a file that cannot be read: %s (%s)", name, strerror(EISDIR), path);
+    const int64_t now_s = (int64_t)time(NULL);
+    char words[SETTINGS_WORDS_MAX];
+    for (enum tls_part part = 0; part < TLS_PARTS; part++) {
+        const int64_t end_s = tls_expiry_s(tls, part);
+        tls_end_words(use, part, end_s, now_s, words, sizeof words);
+        if (part == TLS_CERTIFICATE && use != TLS_USE_TARGET && tls_end_of(end_s, now_s) == TLS_END_PAST)
+            WRONG(check, "%s", words);
+        else if (words[0] != '\0')
+            settings_note(check->mistakes, "%s", words);
+    }
+    if (tls_begin_s(tls) > now_s)
+        settings_note(check->mistakes, "%s: its certificate is not valid yet; is the clock right?",
+                      tls_uses[use].settings[TLS_CERTIFICATE]);
 }
 
-static void check_tls(struct check *check)
+static void check_tls_files(struct check *check, enum tls_use use, const struct tls_files *files)
 {
-    const struct settings *settings = check->settings;
-    const bool has_cert = is_set(settings->target_cert_file), has_key = is_set(settings->target_key_file);
+    struct tls_fault fault;
+    struct tls *tls = tls_new(files, &fault);
+    if (tls == NULL) {
+        WRONG(check, "%s %s", tls_uses[use].settings[fault.part], fault.words);
+        return;
+    }
+    check_certificate_times(check, use, tls);
+    if (tls_is_key_exposed(tls))
+        settings_note(check->mistakes, "%s can be read by every user of this machine (%s): take that away",
+                      tls_uses[use].settings[TLS_KEY], files->paths[TLS_KEY]);
+    tls_free(tls);
+}
+
+static void check_tls(struct check *check, enum tls_use use)
+{
+    const struct tls_files files = tls_files_of(check->settings, use);
+    const char *const *names = tls_uses[use].settings;
+    const bool has_cert = is_set(files.paths[TLS_CERTIFICATE]), has_key = is_set(files.paths[TLS_KEY]);
+    const bool is_ca_alone = files.is_server && is_set(files.paths[TLS_CA]) && !has_cert;
     if (has_cert && !has_key)
-        WRONG(check, "SINKONCE_TARGET_CERT_FILE needs SINKONCE_TARGET_KEY_FILE too; it may be the same file");
+        WRONG(check, "%s needs %s too; it may be the same file", names[TLS_CERTIFICATE], names[TLS_KEY]);
     if (has_key && !has_cert)
-        WRONG(check, "SINKONCE_TARGET_KEY_FILE needs SINKONCE_TARGET_CERT_FILE too; it may be the same file");
-    if (is_set(settings->target_key_password) && !has_key)
+        WRONG(check, "%s needs %s too; it may be the same file", names[TLS_KEY], names[TLS_CERTIFICATE]);
+    if (is_ca_alone)
+        WRONG(check, "%s needs %s too: without TLS nobody can show a certificate", names[TLS_CA],
+              names[TLS_CERTIFICATE]);
+    if (has_cert == has_key && !is_ca_alone && !tls_files_are_none(&files))
+        check_tls_files(check, use, &files);
+    if (use == TLS_USE_TARGET && is_set(files.password) && !has_key)
         WRONG(check, "SINKONCE_TARGET_KEY_PASSWORD needs SINKONCE_TARGET_KEY_FILE too");
-    check_readable(check, "SINKONCE_TARGET_CA_FILE", settings->target_ca_file);
-    check_readable(check, "SINKONCE_TARGET_CERT_FILE", settings->target_cert_file);
-    check_readable(check, "SINKONCE_TARGET_KEY_FILE", settings->target_key_file);
 }
 
 static bool is_status_shared(const struct status_set *a, const struct status_set *b)
@@ -208,7 +233,8 @@ bool settings_check(const struct settings *settings, const struct settings_origi
     check_shape(&check);
     check_statuses(&check);
     check_bodies(&check);
-    check_tls(&check);
+    for (enum tls_use use = 0; use < TLS_USES; use++)
+        check_tls(&check, use);
     check_probe(&check);
     return check.is_good;
 }
@@ -227,11 +253,23 @@ static void check_promises(const struct settings *settings, struct settings_mist
         settings_note(mistakes, "SINKONCE_PROBE_URL is not used: SINKONCE_IN_DOUBT is not probe");
 }
 
+/* A token is as good as its way. */
+static void check_client_token(const struct settings *settings, struct settings_mistakes *mistakes)
+{
+    const struct listen_address *listen = &settings->listen;
+    if (is_set(settings->client_token) && !is_set(settings->listen_cert_file) && listen->text != NULL &&
+        !listen_address_is_local(listen))
+        settings_note(mistakes,
+                      "SINKONCE_CLIENT_TOKEN crosses the network as it is: SINKONCE_LISTEN can be reached "
+                      "from other machines and has no SINKONCE_LISTEN_CERT_FILE");
+}
+
 void settings_check_risks(const struct settings *settings, struct settings_mistakes *mistakes)
 {
     const struct listen_address *admin = &settings->admin_listen;
     const bool has_tls = is_set(settings->target_ca_file) || is_set(settings->target_cert_file);
     check_promises(settings, mistakes);
+    check_client_token(settings, mistakes);
     if (!settings->is_target_verified)
         settings_note(mistakes, "SINKONCE_TARGET_VERIFY=off: anybody on the way can be the target");
     if (settings->target.text != NULL && !settings->target.is_https && has_tls)

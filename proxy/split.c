@@ -149,7 +149,7 @@ static bool part_start(struct part *part)
     if (part->pass == NULL || !plan_build_site(ex->request, &ex->identified, part->site,
                                                ex->is_keyed && settings->is_stripped, &part->plan))
         return false;
-    pass_build(part->pass, ex->request, NULL, settings,
+    pass_build(part->pass, ex->request, NULL, &ex->credentials->settings,
                settings->is_via_added ? ex->loop->program->via : NULL);
     if (record != NO_RECORD)
         pass_key_add(part->pass, &ex->identified.records[record], settings);

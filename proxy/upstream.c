@@ -230,7 +230,8 @@ static void collect_one(struct upstream *upstream, struct transfer *transfer, CU
         return;
     flight->ended_ns = clock_monotonic_ns();
     transfer_judge(transfer, rc);
-    bool is_clean = rc == CURLE_OK && flight->attempt_class == ATTEMPT_KNOWN;
+    bool is_clean =
+        rc == CURLE_OK && flight->attempt_class == ATTEMPT_KNOWN && !transfer_is_outdated(transfer);
     if (is_clean && transfer->local_port > 0 && fd != CURL_SOCKET_BAD)
         idle_table_note(&upstream->connections, transfer->local_port, fd, transfer->idle_limit_ms,
                         flight->ended_ns);
@@ -324,6 +325,27 @@ struct upstream *upstream_new(struct event_base *base, const struct settings *se
     return NULL;
 }
 
+static void idle_free(struct upstream *upstream)
+{
+    while (upstream->idle != NULL) {
+        struct transfer *transfer = upstream->idle;
+        upstream->idle = transfer->next;
+        transfer_free(transfer);
+    }
+}
+
+/* A handle keeps the TLS sessions that it has seen, so all go.  A connection that is not in the table is not trusted. */
+void upstream_credentials_set(struct upstream *upstream, struct credentials *credentials)
+{
+    struct credentials *old = upstream->credentials;
+    assert(!upstream->is_library_running);
+    upstream->credentials = credentials_hold(credentials);
+    upstream->credentials_generation++;
+    idle_free(upstream);
+    idle_table_clear(&upstream->connections);
+    credentials_release(old);
+}
+
 void upstream_free(struct upstream *upstream)
 {
     if (upstream == NULL)
@@ -336,11 +358,7 @@ void upstream_free(struct upstream *upstream)
         transfer->flight->transfer = NULL;
         transfer_free(transfer);
     }
-    while (upstream->idle != NULL) {
-        struct transfer *transfer = upstream->idle;
-        upstream->idle = transfer->next;
-        transfer_free(transfer);
-    }
+    idle_free(upstream);
     (void)event_del(&upstream->turn);
     (void)event_del(&upstream->expiry);
     upstream_name_deinit(upstream);
@@ -348,6 +366,7 @@ void upstream_free(struct upstream *upstream)
     idle_table_deinit(&upstream->connections);
     free(upstream->url);
     free(upstream->target_prefix);
+    credentials_release(upstream->credentials);
     free(upstream);
 }
 

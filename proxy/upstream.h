@@ -11,6 +11,7 @@
 #define SINKONCE_UPSTREAM_H
 
 #include <event2/event.h>
+#include "credentials.h"
 #include "http1.h"
 #include "outcome.h"
 #include "settings.h"
@@ -69,6 +70,9 @@ void upstream_global_init(void); /* [main] once, before threads */
  * CONNECTIONS_MAX is this loop's share.  NULL: no memory, no descriptor. */
 MUST_CHECK struct upstream *upstream_new(struct event_base *base, const struct settings *settings,
                                          struct resolver *resolver, unsigned connections_max);
+/* From now on connect with these, which it holds.  What runs goes on; no connection from before is used again.  Not from
+ * inside a done(). */
+void upstream_credentials_set(struct upstream *upstream, struct credentials *credentials);
 /* Ends what is still running: no done() is called any more.  Not from inside a done(). */
 void upstream_free(struct upstream *upstream);
 /* Sets all results first, so that a flight which was not sent can be sent again once it has been released with

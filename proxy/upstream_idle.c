@@ -4,6 +4,7 @@
 #include "upstream_idle.h"
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include "clock.h"
 
@@ -15,6 +16,11 @@ bool idle_table_init(struct idle_table *table, unsigned connections_max)
         table->set_bits++;
     table->entries = calloc((size_t)IDLE_WAYS << table->set_bits, sizeof *table->entries);
     return table->entries != NULL;
+}
+
+void idle_table_clear(struct idle_table *table)
+{
+    memset(table->entries, 0, ((size_t)IDLE_WAYS << table->set_bits) * sizeof *table->entries);
 }
 
 void idle_table_deinit(struct idle_table *table)

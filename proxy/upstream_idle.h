@@ -28,6 +28,7 @@ enum { IDLE_WAYS = 8, IDLE_TIMEOUT_NONE = -1 };
 
 MUST_CHECK bool idle_table_init(struct idle_table *table, unsigned connections_max);
 void idle_table_deinit(struct idle_table *table);
+void idle_table_clear(struct idle_table *table); /* forget all */
 void idle_table_note(struct idle_table *table, int local_port, int fd, uint32_t limit_ms, uint64_t now_ns);
 /* The connection's entry, or NULL when it is unknown or has been idle for too long. */
 const struct idle_entry *idle_table_fresh(const struct idle_table *table, int local_port, uint64_t now_ns);

@@ -76,6 +76,7 @@ struct transfer {
     size_t part_index, part_offset, body_bytes_given;
     int local_port;           /* of the connection, from the prereq on */
     unsigned name_generation; /* of the addresses when it started */
+    unsigned credentials_generation;
     bool is_connection_new;   /* a socket was opened for it */
     curl_socket_t opened_fd;  /* the last one */
     bool is_connection_stale; /* the guard did not trust the used connection */
@@ -93,6 +94,8 @@ struct flight_list {
 struct upstream {
     struct event_base *base;         /* borrowed */
     const struct settings *settings; /* borrowed */
+    struct credentials *credentials; /* held; NULL: no files of ours */
+    unsigned credentials_generation; /* counts their changes */
     struct resolver *resolver;       /* borrowed */
     unsigned connections_max, in_flight_count;
     CURLM *multi;                         /* owned; NULL: to be started anew */
@@ -139,6 +142,8 @@ enum name_state upstream_name_check(struct upstream *upstream, uint64_t now_ns);
 /* upstream_request.c */
 struct transfer *transfer_new(struct upstream *upstream); /* NULL: no memory */
 void transfer_free(struct transfer *transfer);
+bool transfer_is_outdated(
+    const struct transfer *transfer);                     /* the credentials have changed since it started */
 MUST_CHECK bool transfer_fill(struct transfer *transfer); /* false: no memory */
 bool flight_is_valid(const struct flight *flight);        /* nothing in it can end a line early */
 

@@ -186,24 +186,36 @@ static void set_connection(CURL *easy, const struct settings *settings)
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 32768L);
 }
 
-static void set_tls(CURL *easy, const struct settings *settings)
+/* What our files hold goes into the context of each connection: they are read when they are checked, and never in the
+ * middle of a change. */
+static CURLcode ssl_ctx_cb(CURL *easy, void *context, void *transfer_context)
 {
+    const struct transfer *transfer = transfer_context;
+    const struct credentials *credentials = transfer->upstream->credentials;
+    (void)easy;
+    if (credentials == NULL || credentials->tls[TLS_USE_TARGET] == NULL)
+        return CURLE_OK;
+    return tls_client_apply(credentials->tls[TLS_USE_TARGET], context) ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+}
+
+/* False: libcurl was not built with OpenSSL. */
+static bool set_tls(struct transfer *transfer)
+{
+    CURL *easy = transfer->easy;
+    const struct settings *settings = transfer->upstream->settings;
     long verify = settings->is_target_verified ? 1L : 0L;
+    bool has_own_authorities = settings->target_ca_file != NULL && settings->target_ca_file[0] != '\0';
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, verify);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, verify * 2);
     /* One file and no folder: only then does libcurl keep what it has read, and the system's bundle takes
-     * milliseconds.  Short enough for a file that was replaced. */
+     * milliseconds.  Of our own authorities it must read and keep nothing: they come with the callback. */
     curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-    curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 300L);
-    if (settings->target_ca_file != NULL && settings->target_ca_file[0] != '\0')
-        curl_easy_setopt(easy, CURLOPT_CAINFO, settings->target_ca_file);
-    if (settings->target_cert_file != NULL && settings->target_cert_file[0] != '\0')
-        curl_easy_setopt(easy, CURLOPT_SSLCERT, settings->target_cert_file);
-    if (settings->target_key_file != NULL && settings->target_key_file[0] != '\0')
-        curl_easy_setopt(easy, CURLOPT_SSLKEY, settings->target_key_file);
-    if (settings->target_key_password != NULL && settings->target_key_password[0] != '\0')
-        curl_easy_setopt(easy, CURLOPT_KEYPASSWD, settings->target_key_password);
+    curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, has_own_authorities ? 0L : 300L);
+    if (has_own_authorities)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, transfer);
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, ssl_ctx_cb) == CURLE_OK;
 }
 
 static void set_callbacks(struct transfer *transfer)
@@ -237,10 +249,9 @@ struct transfer *transfer_new(struct upstream *upstream)
     transfer->easy = easy;
     transfer->upstream = upstream;
     set_connection(easy, upstream->settings);
-    set_tls(easy, upstream->settings);
     set_callbacks(transfer);
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-    if (curl_easy_setopt(easy, CURLOPT_URL, upstream->url) != CURLE_OK) {
+    if (!set_tls(transfer) || curl_easy_setopt(easy, CURLOPT_URL, upstream->url) != CURLE_OK) {
         transfer_free(transfer);
         return NULL;
     }
@@ -253,6 +264,11 @@ void transfer_free(struct transfer *transfer)
     free(transfer->nodes);
     free(transfer->text);
     free(transfer);
+}
+
+bool transfer_is_outdated(const struct transfer *transfer)
+{
+    return transfer->credentials_generation != transfer->upstream->credentials_generation;
 }
 
 /* ---- options of one request ---- */
@@ -416,6 +432,7 @@ bool transfer_fill(struct transfer *transfer)
     transfer->part_index = transfer->part_offset = transfer->body_bytes_given = 0;
     transfer->local_port = 0;
     transfer->name_generation = upstream->name.generation;
+    transfer->credentials_generation = upstream->credentials_generation;
     transfer->is_connection_new = false;
     transfer->head_bytes = transfer->head_room = transfer->answer_room = 0;
     transfer->is_too_large = transfer->is_out_of_memory = false;

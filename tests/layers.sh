@@ -39,6 +39,7 @@ check_includes() {
     only_in 'lmdb outside the ledger' '#include <lmdb\.h>' 'store/(env|rows_lmdb)\.[ch]'
     only_in 'curl outside the target client' '#include <curl/' 'proxy/(upstream[a-z_]*\.[ch]|cli_http\.c|cli_version\.c)'
     only_in 'bufferevents outside connections' '#include <event2/(bufferevent|buffer)' 'proxy/conn\.c'
+    only_in 'OpenSSL outside the TLS files' '#include <openssl/' 'proxy/tls[a-z_]*\.[ch]'
     only_in 'libevent outside the loops' '#include <event2/' \
         'proxy/(conn|listener|loop|serve|prober|upstream[a-z_]*|admin_health|cli_version)\.[ch]'
     only_in 'jansson on the path of records' '#include <jansson\.h>' 'proxy/(admin[a-z_]*\.[ch]|explain\.[ch]|serve\.c|cli_[a-z_]*\.[ch])'
@@ -92,7 +93,7 @@ codec='proxy/http1.c proxy/http1_chunk.c proxy/http1_fields.c proxy/json_scan.c 
        store/applied.c store/chunk.c store/format.c store/marks.c store/names.c'
 packers="$with_memory inflate[A-Za-z0-9_]* deflate[A-Za-z0-9_]* ZSTD_[A-Za-z0-9_]+"
 coding='proxy/coding.c'
-core='proxy/identify.c proxy/identify_array.c proxy/identify_bulk.c proxy/identify_gather.c proxy/identify_lines.c
+core='proxy/bearer.c proxy/identify.c proxy/identify_array.c proxy/identify_bulk.c proxy/identify_gather.c proxy/identify_lines.c
       proxy/identify_mark.c proxy/identify_opaque.c proxy/identify_rules.c proxy/locator.c proxy/plan.c proxy/pass.c proxy/reply.c
       store/audit.c store/claims.c store/dump.c store/firsts.c store/forget.c store/line.c store/machine.c store/opens.c store/pairs.c
       store/partitions.c store/questions.c store/questions_records.c store/replays.c store/replies.c store/restore.c
@@ -159,6 +160,7 @@ control() {
     plant proxy/serve.c '#include <lmdb.h>'
     plant proxy/exchange.c '#include <curl/curl.h>'
     plant proxy/exchange.c '#include <event2/bufferevent.h>'
+    plant proxy/conn.c '#include <openssl/ssl.h>'
     plant store/machine.c '#include <event2/event.h>'
     plant proxy/plan.c '#include <zlib.h>'
     plant proxy/identify.c '#include <jansson.h>'

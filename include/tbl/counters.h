@@ -43,6 +43,17 @@ COUNTER(REFUSED_IN_FLIGHT, "http_refused_total", "reason=\"in_flight\"", "")
 COUNTER(REFUSED_TIMEOUT, "http_refused_total", "reason=\"timeout\"", "")
 COUNTER(REFUSED_UNKEYED, "http_refused_total", "reason=\"unkeyed\"", "")
 COUNTER(REFUSED_DRAINING, "http_refused_total", "reason=\"draining\"", "")
+COUNTER(REFUSED_UNAUTHORIZED, "http_refused_total", "reason=\"unauthorized\"", "")
+
+COUNTER(TLS_FAILED_TIMEOUT, "tls_handshake_failures_total", "reason=\"timeout\"", "TLS handshakes that failed on our ports.")
+COUNTER(TLS_FAILED_CLOSED, "tls_handshake_failures_total", "reason=\"closed\"", "")
+COUNTER(TLS_FAILED_PLAIN, "tls_handshake_failures_total", "reason=\"not_tls\"", "")
+COUNTER(TLS_FAILED_CLIENT_CERTIFICATE, "tls_handshake_failures_total", "reason=\"client_certificate\"", "")
+COUNTER(TLS_FAILED_OUR_CERTIFICATE, "tls_handshake_failures_total", "reason=\"our_certificate_refused\"", "")
+COUNTER(TLS_FAILED_OTHER, "tls_handshake_failures_total", "reason=\"other\"", "")
+
+COUNTER(RELOADS_DONE, "reloads_total", "result=\"done\"", "SIGHUPs: secrets and certificates read again, or kept because a file is wrong.")
+COUNTER(RELOADS_REFUSED, "reloads_total", "result=\"refused\"", "")
 
 COUNTER(ABORTS_READING, "client_aborts_total", "phase=\"reading\"", "Connectors that left before their answer.")
 COUNTER(ABORTS_WAITING, "client_aborts_total", "phase=\"waiting\"", "")
@@ -70,6 +81,7 @@ GAUGE(REQUESTS_IN_FLIGHT, "http_requests_in_flight", 1, "Requests that are not a
 GAUGE(CONNECTIONS, "http_connections", 1, "Open connections of connectors.")
 GAUGE(BODY_BYTES, "http_body_bytes", 1, "Memory for the bodies of requests that are here, whole or not.")
 GAUGE(TARGET_IN_FLIGHT, "target_requests_in_flight", 1, "Requests that the target has not answered yet.")
+GAUGE(TARGET_UNVERIFIED, "target_unverified", 1, "1 while the target is spoken to by TLS and its certificate is not checked.")
 GAUGE(TARGET_LAST_SUCCESS_MS, "target_last_success_timestamp_seconds", 1000, "Unix time of the last 2xx of the target; 0: none since the start.")
 
 HISTOGRAM(REQUEST_DURATION, "http_request_duration_seconds", seconds, "From the whole request to the whole answer.")

@@ -82,6 +82,15 @@ SETTING(TARGET_VERIFY, is_target_verified, onoff, "on", 0, 0, "off: accept any c
 SETTING(TARGET_PROXY, target_proxy, proxy_url, "", 0, 2048, "HTTP proxy towards the target, http://HOST:PORT; http_proxy and friends are never obeyed")
 SETTING(AUTHORIZATION, authorization, credentials, "", 0, 8192, "replaces the connector's Authorization")
 
+GROUP("TLS and token of our own ports")
+SETTING(LISTEN_CERT_FILE, listen_cert_file, path, "", 0, 1024, "certificate of the connectors' port, its chain behind it (PEM): the port then speaks TLS alone; read again at SIGHUP")
+SETTING(LISTEN_KEY_FILE, listen_key_file, path, "", 0, 1024, "its key, not encrypted")
+SETTING(LISTEN_CLIENT_CA_FILE, listen_client_ca_file, path, "", 0, 1024, "connectors must show a certificate that one of these has signed")
+SETTING(ADMIN_CERT_FILE, admin_cert_file, path, "", 0, 1024, "the same for the admin port")
+SETTING(ADMIN_KEY_FILE, admin_key_file, path, "", 0, 1024, "its key, not encrypted")
+SETTING(ADMIN_CLIENT_CA_FILE, admin_client_ca_file, path, "", 0, 1024, "whoever asks there must show a certificate that one of these has signed")
+SETTING(CLIENT_TOKEN, client_token, token, "", 0, 4096, "connectors must send Authorization: Bearer with this value, which does not go on to the target; beside credentials for the target it is sent as Sinkonce-Authorization")
+
 GROUP("Limits")
 SETTING(MAX_BODY, body_bytes_max, size, "16MiB", 1, 1073741824, "request body; above it 413")
 SETTING(MAX_RESPONSE, response_bytes_max, size, "16MiB", 1024, 1073741824, "the target's answer; above it 502")

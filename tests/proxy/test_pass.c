@@ -17,7 +17,7 @@ static char none[] = "", target[] = "target", preserve[] = "preserve", fixed[] =
 static struct settings settings_of(void)
 {
     struct settings settings = { 0 };
-    settings.key_header = settings.authorization = none;
+    settings.key_header = settings.authorization = settings.client_token = none;
     settings.host_header = target;
     settings.scope = scope;
     return settings;
@@ -126,6 +126,30 @@ static void test_authorization_is_replaced_by_the_setting(void **state)
     assert_fields(&pass, lines, 1);
 }
 
+static void test_the_token_of_our_own_door_does_not_go_on_but_what_stands_beside_it_does(void **state)
+{
+    struct request with_token =
+        request_of("POST / HTTP/1.1\r\nHost: a\r\nauthorization: Bearer a\r\nAuthorization: Bearer b\r\n"
+                   "Content-Length: 0\r\n\r\n");
+    struct request with_both =
+        request_of("POST / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YQ==\r\n"
+                   "Sinkonce-Authorization: Bearer s3cret\r\nContent-Length: 0\r\n\r\n");
+    struct settings settings = settings_of();
+    struct pass pass;
+    const char *const lines[] = { "Authorization: Basic YQ==" };
+    (void)state;
+    settings.client_token = secret;
+    pass_build(&pass, &with_token, NULL, &settings, NULL);
+    assert_int_equal(pass.field_count, 0);
+    pass_build(&pass, &with_both, NULL, &settings, NULL);
+    assert_fields(&pass, lines, 1);
+    settings.client_token = none;
+    pass_build(&pass, &with_token, NULL, &settings, NULL);
+    assert_int_equal(pass.field_count, 2);
+    pass_build(&pass, &with_both, NULL, &settings, NULL);
+    assert_fields(&pass, lines, 1);
+}
+
 static void test_strip_leaves_the_coordinate_headers_out_when_it_is_on(void **state)
 {
     struct request request =
@@ -165,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_R_07_max_forwards_counts_down_for_options_only),
         cmocka_unit_test(test_Z_15_a_client_cannot_speak_in_our_name),
         cmocka_unit_test(test_authorization_is_replaced_by_the_setting),
+        cmocka_unit_test(test_the_token_of_our_own_door_does_not_go_on_but_what_stands_beside_it_does),
         cmocka_unit_test(test_strip_leaves_the_coordinate_headers_out_when_it_is_on),
         cmocka_unit_test(test_host_is_the_targets_the_clients_or_a_fixed_one),
     };

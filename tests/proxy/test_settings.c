@@ -1,6 +1,7 @@
 /*
  * test_settings.c - the environment as a whole: mistakes collected, unknown names, Kubernetes, secrets in files.
  */
+#include "papers.h"
 #include "settings_reading.h"
 #include <sys/stat.h>
 
@@ -158,14 +159,20 @@ static void test_a_secret_comes_from_a_file_without_its_line_end(void **state)
 
 static void test_a_password_loses_one_line_end_only(void **state)
 {
+    static const struct paper locked = { "locked", NULL, " pass \n", -1, 90 };
     struct reading_result result;
-    char path[64], variable[128];
+    struct papers papers;
+    char path[64], variable[128], certificate[128], key[128];
     (void)state;
+    papers_init(&papers);
+    papers_make(&papers, &locked);
     file_with(" pass \n\n", 8, path);
     snprintf(variable, sizeof variable, "SINKONCE_TARGET_KEY_PASSWORD_FILE=%s", path);
-    READ(&result, TARGET, variable, "SINKONCE_TARGET_CERT_FILE=/dev/null",
-         "SINKONCE_TARGET_KEY_FILE=/dev/null");
+    snprintf(certificate, sizeof certificate, "SINKONCE_TARGET_CERT_FILE=%s/locked.pem", papers.folder);
+    snprintf(key, sizeof key, "SINKONCE_TARGET_KEY_FILE=%s/locked.key", papers.folder);
+    READ(&result, TARGET, variable, certificate, key);
     unlink(path);
+    papers_deinit(&papers);
     assert_good(&result);
     assert_string_equal(result.settings.target_key_password, " pass \n");
     release(&result);

@@ -1,9 +1,11 @@
 /*
  * test_settings_check.c - combinations of settings: mistakes, and notes.
  */
+#include "papers.h"
 #include "settings_reading.h"
+#include <sys/stat.h>
 
-enum { VARIABLES_MAX = 4 };
+enum { VARIABLES_MAX = 5 };
 
 /* Each row beside a good target, unless it names one; NULL: it works. */
 static const struct {
@@ -61,7 +63,7 @@ static const struct {
       "SINKONCE_TARGET_KEY_FILE needs SINKONCE_TARGET_CERT_FILE too" },
     { { "SINKONCE_TARGET_KEY_PASSWORD=x" },
       "SINKONCE_TARGET_KEY_PASSWORD needs SINKONCE_TARGET_KEY_FILE too" },
-    { { "SINKONCE_TARGET_CERT_FILE=/nowhere", "SINKONCE_TARGET_KEY_FILE=/dev/null" },
+    { { "SINKONCE_TARGET_CERT_FILE=/nowhere", "SINKONCE_TARGET_KEY_FILE=good.key" },
       "SINKONCE_TARGET_CERT_FILE names a file that cannot be read: No such file or directory (/nowhere)" },
     { { "SINKONCE_IN_DOUBT=probe" }, "SINKONCE_IN_DOUBT=probe needs SINKONCE_PROBE_URL too" },
     { { "SINKONCE_IN_DOUBT=probe", "SINKONCE_PROBE_URL=/o/{offset}" }, NULL },
@@ -76,6 +78,35 @@ static const struct {
     { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CA_FILE=/etc" },
       "SINKONCE_TARGET_CA_FILE names a file that cannot be read: Is a directory (/etc)" },
     { { "SINKONCE_WAIT=10m", "SINKONCE_TARGET_TIMEOUT=1s" }, NULL },
+    /* the files are made by setup(), in the folder where the test runs */
+    { { "SINKONCE_LISTEN_CERT_FILE=good.pem" },
+      "SINKONCE_LISTEN_CERT_FILE needs SINKONCE_LISTEN_KEY_FILE too" },
+    { { "SINKONCE_LISTEN_KEY_FILE=good.key" },
+      "SINKONCE_LISTEN_KEY_FILE needs SINKONCE_LISTEN_CERT_FILE too" },
+    { { "SINKONCE_ADMIN_CERT_FILE=good.pem" }, "SINKONCE_ADMIN_CERT_FILE needs SINKONCE_ADMIN_KEY_FILE too" },
+    { { "SINKONCE_ADMIN_CLIENT_CA_FILE=ca.pem" },
+      "SINKONCE_ADMIN_CLIENT_CA_FILE needs SINKONCE_ADMIN_CERT_FILE too" },
+    { { "SINKONCE_LISTEN_CLIENT_CA_FILE=ca.pem" },
+      "SINKONCE_LISTEN_CLIENT_CA_FILE needs SINKONCE_LISTEN_CERT_FILE too" },
+    { { "SINKONCE_LISTEN_CERT_FILE=good.pem", "SINKONCE_LISTEN_KEY_FILE=good.key",
+        "SINKONCE_LISTEN_CLIENT_CA_FILE=ca.pem" },
+      NULL },
+    { { "SINKONCE_LISTEN_CERT_FILE=good.pem", "SINKONCE_LISTEN_KEY_FILE=other.key" },
+      "SINKONCE_LISTEN_KEY_FILE names a key that does not belong to the certificate (other.key)" },
+    { { "SINKONCE_ADMIN_CERT_FILE=good.pem", "SINKONCE_ADMIN_KEY_FILE=nowhere.key" },
+      "SINKONCE_ADMIN_KEY_FILE names a file that cannot be read: No such file or directory (nowhere.key)" },
+    { { "SINKONCE_LISTEN_CERT_FILE=good.pem", "SINKONCE_LISTEN_KEY_FILE=locked.key" },
+      "SINKONCE_LISTEN_KEY_FILE names a file without a usable key: it is encrypted, and there is no "
+      "password" },
+    { { "SINKONCE_LISTEN_CERT_FILE=old.pem", "SINKONCE_LISTEN_KEY_FILE=old.key" },
+      "SINKONCE_LISTEN_CERT_FILE: its certificate expired on " },
+    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CERT_FILE=locked.pem",
+        "SINKONCE_TARGET_KEY_FILE=locked.key", "SINKONCE_TARGET_KEY_PASSWORD=opensesame" },
+      NULL },
+    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CERT_FILE=locked.pem",
+        "SINKONCE_TARGET_KEY_FILE=locked.key", "SINKONCE_TARGET_KEY_PASSWORD=other" },
+      "SINKONCE_TARGET_KEY_FILE names a file without a usable key: the password does not open it" },
+    { { "SINKONCE_CLIENT_TOKEN=two words" }, "SINKONCE_CLIENT_TOKEN becomes a bearer token" },
 };
 
 static void read_row(struct reading_result *result, const char *const variables[VARIABLES_MAX])
@@ -130,11 +161,29 @@ static const struct {
     { { "SINKONCE_TARGET_VERIFY=off" }, "SINKONCE_TARGET_VERIFY=off: " },
     { { "SINKONCE_ADMIN_LISTEN=0.0.0.0:8651" }, "SINKONCE_ADMIN_LISTEN can be reached" },
     { { "SINKONCE_ADMIN_LISTEN=0.0.0.0:8651", "SINKONCE_ADMIN_TOKEN=x" }, NULL },
+    { { "SINKONCE_ADMIN_LISTEN=0.0.0.0:8651", "SINKONCE_ADMIN_TOKEN=x", "SINKONCE_ADMIN_CERT_FILE=good.pem",
+        "SINKONCE_ADMIN_KEY_FILE=good.key" },
+      NULL },
+    { { "SINKONCE_CLIENT_TOKEN=x" }, NULL },
+    { { "SINKONCE_CLIENT_TOKEN=x", "SINKONCE_LISTEN=0.0.0.0:8650" },
+      "SINKONCE_CLIENT_TOKEN crosses the network as it is" },
+    { { "SINKONCE_CLIENT_TOKEN=x", "SINKONCE_LISTEN=0.0.0.0:8650", "SINKONCE_LISTEN_CERT_FILE=good.pem",
+        "SINKONCE_LISTEN_KEY_FILE=good.key" },
+      NULL },
+    { { "SINKONCE_LISTEN_CERT_FILE=soon.pem", "SINKONCE_LISTEN_KEY_FILE=soon.key" },
+      "SINKONCE_LISTEN_CERT_FILE: its certificate expires on " },
+    { { "SINKONCE_LISTEN_CERT_FILE=early.pem", "SINKONCE_LISTEN_KEY_FILE=early.key" },
+      "SINKONCE_LISTEN_CERT_FILE: its certificate is not valid yet" },
+    { { "SINKONCE_LISTEN_CERT_FILE=open.pem", "SINKONCE_LISTEN_KEY_FILE=open.key" },
+      "SINKONCE_LISTEN_KEY_FILE can be read by every user of this machine (open.key)" },
+    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CERT_FILE=old.pem",
+        "SINKONCE_TARGET_KEY_FILE=old.key" },
+      "SINKONCE_TARGET_CERT_FILE: its certificate expired on " },
     { { "SINKONCE_ADMIN_LISTEN=unix:/a" }, NULL },
     { { "SINKONCE_ADMIN_LISTEN=[::1]:1" }, NULL },
     { { "SINKONCE_ADMIN_LISTEN=localhost:1" }, NULL },
-    { { "SINKONCE_TARGET_CA_FILE=/dev/null" }, "SINKONCE_TARGET begins with http://: " },
-    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CA_FILE=/dev/null" }, NULL },
+    { { "SINKONCE_TARGET_CA_FILE=ca.pem" }, "SINKONCE_TARGET begins with http://: " },
+    { { "SINKONCE_TARGET=https://h", "SINKONCE_TARGET_CA_FILE=ca.pem" }, NULL },
     { { "SINKONCE_UNKEYED=forward" }, NULL },
 };
 
@@ -154,6 +203,30 @@ static void test_what_gives_a_promise_away_is_noted_but_works(void **state)
     }
 }
 
+static struct papers papers;
+
+static int setup(void **state)
+{
+    static const struct paper all[] = {
+        { "ca", NULL, NULL, -1, 90 },    { "good", "ca", NULL, -1, 60 },
+        { "other", "ca", NULL, -1, 60 }, { "old", "ca", NULL, -40, -10 },
+        { "soon", "ca", NULL, -1, 10 },  { "early", "ca", NULL, 2, 60 },
+        { "open", "ca", NULL, -1, 60 },  { "locked", "ca", "opensesame", -1, 60 },
+    };
+    (void)state;
+    papers_init(&papers);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        papers_make(&papers, &all[i]);
+    return chdir(papers.folder) | chmod("open.key", 0644);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    papers_deinit(&papers);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,5 +234,5 @@ int main(void)
         cmocka_unit_test(test_a_status_set_in_one_list_leaves_the_default_of_the_other),
         cmocka_unit_test(test_what_gives_a_promise_away_is_noted_but_works),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

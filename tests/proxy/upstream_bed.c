@@ -32,6 +32,11 @@ void bed_start(struct bed *bed, unsigned connections_max)
     assert(bed->base != NULL && bed->resolver != NULL);
     bed->upstream = upstream_new(bed->base, &bed->settings, bed->resolver, connections_max);
     assert(bed->upstream != NULL);
+    struct settings_mistakes mistakes;
+    struct credentials *credentials = credentials_of(&bed->settings, &mistakes);
+    assert(credentials != NULL);
+    upstream_credentials_set(bed->upstream, credentials);
+    credentials_release(credentials);
 }
 
 void bed_stop(struct bed *bed)
