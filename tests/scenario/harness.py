@@ -1,9 +1,9 @@
 """What all scenarios share: a target, a sinkonce in front of it, raw sockets, and what must hold after each test.
 
 A scenario file holds one class Test(Scenario) per promise and ends with harness.main().  It drives the built program
-through environment variables and sockets only.  SINKONCE_BIN and TARGET_BIN name the programs.  After each test the
-target's journal has met the checker, the parts of sinkonce_records_total add up, the program has ended well on
-SIGTERM, and its log holds no report of a sanitizer and no failed assertion.
+through environment variables and sockets only.  SINKONCE_BIN and TARGET_BIN name the programs; with SINKONCE_TEST_TLS=1
+all speak TLS to it.  After each test the target's journal has met the checker, the parts of sinkonce_records_total add
+up, the program has ended well on SIGTERM, and its log holds no report of a sanitizer and no failed assertion.
 """
 
 import functools
@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "support"))
 
 import checker  # noqa: E402
+import pki  # noqa: E402
 import sinkonce  # noqa: E402
 from sinkonce import key, record, wait_for  # noqa: E402,F401
 
@@ -38,6 +39,7 @@ class Scenario(unittest.TestCase):
     """One target and, from self.serve() on, one sinkonce, each test its own."""
 
     settings = {}  # of every test of the class
+    admin_context = None  # for an admin port that speaks TLS by the test's own settings
     is_journal_checked = True
     allowed_twice = ()  # keys that a named policy may send twice
     longMessage = True
@@ -59,6 +61,8 @@ class Scenario(unittest.TestCase):
         for name, value in {**self.settings, **settings}.items():
             env["SINKONCE_" + name] = value
         self.proxy = sinkonce.Sinkonce(self.target.url, env=env)
+        if "SINKONCE_ADMIN_CERT_FILE" in env:
+            self.proxy.context = self.admin_context
         for name, value in self.proxy.settings.items():  # known only now
             self.proxy.settings[name] = value.replace("{admin_port}", str(self.proxy.admin_port))
         self.addCleanup(self.proxy.close)
@@ -243,14 +247,16 @@ class Later:
 
 
 class Wire:
-    """One connection, byte by byte."""
+    """One connection, byte by byte; over TLS where sinkonce speaks it."""
 
-    def __init__(self, port, receive_bytes=None):
+    def __init__(self, port, receive_bytes=None, context=sinkonce.papers.context if sinkonce.IS_TLS else None):
         self.socket = socket.socket()
         if receive_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.socket.settimeout(PATIENCE)
         self.socket.connect(("127.0.0.1", port))
+        if context:
+            self.socket = pki.TlsSocket(self.socket, context)
         self.input = b""
 
     def __enter__(self):
@@ -319,8 +325,8 @@ class Wire:
                 return reply
 
     def is_ended(self):
-        """Wait for the peer to end the connection.  False: it says something instead."""
-        return not self.input and not self._more()
+        """Wait for the peer to end the connection as it should.  False: it says something instead, or just goes."""
+        return not self.input and not self._more() and not getattr(self.socket, "is_cut", False)
 
     def rest(self):
         while self._more():

@@ -42,6 +42,7 @@ class Test(harness.Scenario):
         self.serve()
         wire = Wire(self.proxy.port)
         wire.send(post_bytes(record("orders", 0, 1))[:-1])
+        wait_for(lambda: self.proxy.metric("sinkonce_http_body_bytes") > 0, "the body to begin", PATIENCE)
         wire.reset()
         self.assert_metric('client_aborts_total{phase="reading"}', 1)
         self.assertEqual((self.target.stats()["requests"], self.state(1)), (0, "absent"))

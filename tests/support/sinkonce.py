@@ -5,6 +5,8 @@
         proxy.kill(); proxy.start()         # the same ports, the same ledger
         assert target.stats()["applied"] == 1
 
+SINKONCE_TEST_TLS=1 has sinkonce speak TLS on both ports, and this module with it.
+
 Binaries: SINKONCE_BIN and TARGET_BIN, or the arguments.  Every process is started with the order to die with the
 thread that started it, and is ended by its pid, also when the test fails.  Nothing here waits for a length of time:
 wait_for() asks until a condition holds, and raises TimeoutError with the last logs when it does not.
@@ -13,6 +15,7 @@ wait_for() asks until a condition holds, and raises TimeoutError with the last l
 import atexit
 import ctypes
 import fcntl
+import functools
 import http.client
 import json
 import os
@@ -29,6 +32,7 @@ import zlib
 from urllib.parse import quote, urlencode
 
 import checker
+import pki
 
 _libc = ctypes.CDLL(None)
 _running = []
@@ -103,9 +107,40 @@ def journal_hash(body):
     return "%08x-%d" % (zlib.crc32(body), len(body))
 
 
-def request(port, method, path, body=None, headers=None, timeout=30):
-    """One request on a connection of its own: (status, headers in lower case, body)."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+IS_TLS = os.environ.get("SINKONCE_TEST_TLS") == "1"
+
+
+class _Papers:
+    """What all of this process need for TLS, made at the first use."""
+
+    @functools.cached_property
+    def folder(self):
+        folder = tempfile.mkdtemp(prefix="sinkonce-tls-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    @functools.cached_property
+    def authority(self):
+        return pki.Authority(self.folder, "ours")
+
+    @functools.cached_property
+    def server(self):
+        return self.authority.issue("server")
+
+    @functools.cached_property
+    def context(self):
+        return pki.client_context(self.authority)
+
+
+papers = _Papers()
+
+
+def request(port, method, path, body=None, headers=None, timeout=30, context=None):
+    """One request on a connection of its own, over TLS with a CONTEXT: (status, headers in lower case, body)."""
+    if context:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=context)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -286,8 +321,13 @@ class Sinkonce:
         self.settings = {"SINKONCE_TARGET": target_url, "SINKONCE_LISTEN": "127.0.0.1:%d" % self.port,
                          "SINKONCE_ADMIN_LISTEN": "127.0.0.1:%d" % self.admin_port,
                          "SINKONCE_DATA_DIR": self.data_dir, "SINKONCE_LEDGER_MAX": "256MiB"}
+        if IS_TLS:
+            for port in ("LISTEN", "ADMIN"):
+                self.settings["SINKONCE_%s_CERT_FILE" % port] = papers.server.certificate
+                self.settings["SINKONCE_%s_KEY_FILE" % port] = papers.server.key
         self.settings.update(env or {})
         self.process = None
+        self.context = papers.context if IS_TLS else None  # for both ports, until a test says otherwise
 
     def __enter__(self):
         return self.start()
@@ -297,7 +337,7 @@ class Sinkonce:
 
     @property
     def url(self):
-        return "http://127.0.0.1:%d" % self.port
+        return "%s://127.0.0.1:%d" % ("https" if self.context else "http", self.port)
 
     def environment(self):
         env = {name: value for name, value in os.environ.items() if not name.startswith("SINKONCE_")}
@@ -316,7 +356,7 @@ class Sinkonce:
         if not self.process.is_running():
             raise RuntimeError("sinkonce ended with %s%s" % (self.process.popen.returncode, _tail(self.log)))
         try:
-            return request(self.admin_port, "GET", "/readyz", timeout=5)[0] == 200
+            return request(self.admin_port, "GET", "/readyz", timeout=5, context=self.context)[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 
@@ -341,7 +381,7 @@ class Sinkonce:
     # towards the proxy
 
     def send(self, method, path, body=None, headers=None, timeout=30):
-        return request(self.port, method, path, body, headers, timeout)
+        return request(self.port, method, path, body, headers, timeout, self.context)
 
     def post(self, path, body, headers=None, timeout=30):
         return self.send("POST", path, body, {"Content-Type": "application/json", **(headers or {})}, timeout)
@@ -353,7 +393,7 @@ class Sinkonce:
         body, headers = None, {}
         if document is not None:
             body, headers = json.dumps(document).encode(), {"Content-Type": "application/json"}
-        status, _, answer = request(self.admin_port, method, path, body, headers)
+        status, _, answer = request(self.admin_port, method, path, body, headers, context=self.context)
         try:
             return status, json.loads(answer)
         except ValueError:
