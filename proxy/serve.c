@@ -540,6 +540,16 @@ static void descriptors_raise(void)
     }
 }
 
+/* Before there is an event for it, SIGHUP would end the program: who renews certificates may send it at any time.  It
+ * waits, and is obeyed once all is there; the threads that are started meanwhile leave it to this one. */
+static void hangup_hold(bool is_held)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    (void)pthread_sigmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
+}
+
 static int server_run(struct server *server)
 {
     if (!parts_start(server)) {
@@ -551,6 +561,7 @@ static int server_run(struct server *server)
         return EX_UNAVAILABLE;
     server->state.is_started = true;
     server->state.is_ready = true;
+    hangup_hold(false);
     LOG_EVENT(LOG_LEVEL_INFO, "server.ready", "ready for connectors",
               log_text("listen", listener_address(server->data_listener)),
               log_text("admin", listener_address(server->admin_listener)),
@@ -594,6 +605,7 @@ int serve(const struct settings *settings, char *const environment[])
     upstream_global_init();
     descriptors_raise();
     large_blocks_return();
+    hangup_hold(true);
     LOG_EVENT(LOG_LEVEL_INFO, "server.start", "starting", log_text("version", SINKONCE_VERSION),
               log_text("libevent", event_get_version()), log_text("openssl", tls_version()),
               log_text("scope", settings->scope));

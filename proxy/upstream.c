@@ -334,7 +334,8 @@ static void idle_free(struct upstream *upstream)
     }
 }
 
-/* A handle keeps the TLS sessions that it has seen, so all go.  A connection that is not in the table is not trusted. */
+/* A connection that is not in the table is not trusted.  The handles are made anew with the options that belong to the
+ * new credentials. */
 void upstream_credentials_set(struct upstream *upstream, struct credentials *credentials)
 {
     struct credentials *old = upstream->credentials;

@@ -203,6 +203,8 @@ static bool set_tls(struct transfer *transfer)
 {
     CURL *easy = transfer->easy;
     const struct settings *settings = transfer->upstream->settings;
+    bool has_files = transfer->upstream->credentials != NULL &&
+                     transfer->upstream->credentials->tls[TLS_USE_TARGET] != NULL;
     long verify = settings->is_target_verified ? 1L : 0L;
     bool has_own_authorities = settings->target_ca_file != NULL && settings->target_ca_file[0] != '\0';
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -214,6 +216,8 @@ static bool set_tls(struct transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, has_own_authorities ? 0L : 300L);
     if (has_own_authorities)
         curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+    if (has_files) /* a session from before a change of them would go on with what it began with */
+        curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, transfer);
     return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, ssl_ctx_cb) == CURLE_OK;
 }

@@ -374,6 +374,15 @@ class Reload(Case):
                 "Content-Type": "application/json", "Host": "elsewhere", "Authorization": "Bearer " + token})[0]
         self.assertEqual((change("first"), change("second")), (403, 200))
 
+    def test_a_sighup_that_comes_during_the_start_is_obeyed_after_it(self):
+        self.serve()
+        self.proxy.stop()
+        self.proxy.start(is_ready=False)
+        self.wait_log('"server.start"', count=2)
+        self.proxy.process.signal(signal.SIGHUP)
+        wait_for(self.proxy._is_ready, "sinkonce to be ready", PATIENCE, [self.proxy.log])
+        self.wait_log("config.reloaded")
+
     def test_many_reloads_under_load_lose_nothing(self):
         self.serve_tls(CLIENT_TOKEN_FILE=self.file("token", "s3cret"), AUTHORIZATION_FILE=self.file("a", "Basic eA=="))
         count = 60
