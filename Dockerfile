@@ -22,6 +22,18 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSINKONCE_TESTS=OF
  && strip --strip-debug -o /sinkonce /build/proxy/sinkonce \
  && conf/image-root.sh /sinkonce /root-of-image
 
+# For conf/compose only: a target that counts.
+FROM build AS sample-target-build
+COPY tests/support tests/support/
+RUN cmake -S . -B /build -DSINKONCE_SAMPLES=ON \
+ && ninja -C /build target \
+ && conf/image-root.sh /build/tests/support/target /root-of-target
+FROM scratch AS sample-target
+COPY --from=sample-target-build /root-of-target /
+USER 65532:65532
+EXPOSE 9000 9001
+ENTRYPOINT ["/usr/local/bin/target", "--address", "0.0.0.0", "--port", "9000", "--control-port", "9001", "--no-journal"]
+
 # Nothing but the program, its libraries and what they read: no shell, no package manager.
 FROM scratch
 LABEL org.opencontainers.image.title="sinkonce" \

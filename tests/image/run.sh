@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the unedited Dockerfile and runs the image: I-01 to I-08, and the version of libevent (H-00).
+# Builds the unedited Dockerfile and runs the image: I-01 to I-08, and the version of libevent (H-00).  Then conf/compose,
+# as far as it can run without pulling images (compose.py).
 #   tests/image/run.sh                     on Debian 12; what an earlier run made in build/image is used again
 #   tests/image/run.sh --debian trixie     the same on Debian 13
 #   tests/image/run.sh --fresh             the base image is made anew
@@ -25,10 +26,10 @@ base=$cache/$suite.tar
 [ "$(id -u)" -eq 0 ] || skip "building and running the image needs root"
 [ $is_fresh = no ] || rm -f "$base"
 tests/image/base.sh "$suite" "$base"
-if ! [ -x /usr/sbin/dockerd ] || ! [ -x /usr/bin/docker ]; then
+if ! [ -x /usr/sbin/dockerd ] || ! [ -x /usr/bin/docker ] || ! command -v docker-compose >/dev/null; then
     apt-get update -qq || skip "no apt mirror can be reached"
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io >/dev/null ||
-        skip "docker.io cannot be installed"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io docker-compose >/dev/null ||
+        skip "docker.io and docker-compose cannot be installed"
 fi
 
 work=$(mktemp -d /var/tmp/sinkonce-image-XXXXXX)
@@ -62,12 +63,30 @@ done
 /usr/bin/docker run --rm --network host "debian:$suite-slim" true 2>"$cache/run.log" ||
     { cat "$cache/run.log"; skip "a container cannot run here"; }
 
+build() {
+    DOCKER_BUILDKIT=1 /usr/bin/docker build --network host --progress plain --build-arg "DEBIAN=$suite" "$@" \
+        >>"$cache/build.log" 2>&1
+}
+
 echo "building the image on $suite"
-if ! DOCKER_BUILDKIT=1 /usr/bin/docker build --network host --progress plain --build-arg "DEBIAN=$suite" \
-        -t sinkonce:ci . >"$cache/build.log" 2>&1; then
+: >"$cache/build.log"
+if ! build -t sinkonce:ci .; then
     tail -n 30 "$cache/build.log"
     echo "FAIL I-01: the Dockerfile does not build"
     exit 1
 fi
 echo "ok   I-01 the unedited Dockerfile builds"
 python3 -B tests/image/checks.py
+
+[ "$suite" = bookworm ] || exit 0 # the Prometheus of this machine runs in the base
+build --target sample-target -t sinkonce-sample-target:ci . || { tail -n 30 "$cache/build.log"; echo "FAIL: the sample target does not build"; exit 1; }
+command -v prometheus >/dev/null || { echo "     prometheus is not installed: conf/compose was not run"; exit 0; }
+mkdir "$work/prometheus"
+cp "$(command -v prometheus)" "$work/prometheus/"
+cat >"$work/prometheus/Dockerfile" <<'PROMETHEUS'
+FROM debian:bookworm-slim
+COPY prometheus /bin/
+ENTRYPOINT ["/bin/prometheus", "--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]
+PROMETHEUS
+build -t prometheus:ci "$work/prometheus" || { tail -n 30 "$cache/build.log"; echo "FAIL: Prometheus"; exit 1; }
+python3 -B tests/image/compose.py
