@@ -16,7 +16,8 @@ flock 9
 
 command -v apt-get >/dev/null || skip "the stand-in base is made with Debian's tools: no apt-get here"
 if ! command -v mmdebstrap >/dev/null; then
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap; } \
+    apt-get update -qq || skip "no apt mirror can be reached"
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends mmdebstrap \
         >/dev/null || skip "mmdebstrap cannot be installed"
 fi
 

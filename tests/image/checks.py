@@ -19,7 +19,7 @@ IMAGE = "sinkonce:ci"
 UID = 65532
 EX_TEMPFAIL = 75  # sysexits.h: the ledger is locked
 # The first builds with the fixes of September 2026, by release of Debian (pitfalls of libevent: CVE-2026-63379 and on).
-LIBEVENT_FIXED = {"12": "2.1.12-stable-8+deb12u1", "13": "2.1.12-stable-10"}
+LIBEVENT_FIXED = {"12": "2.1.12-stable-8+deb12u1", "13": "2.1.13-stable-1~deb13u1"}
 
 
 def docker(*arguments, is_checked=True):

@@ -28,7 +28,8 @@ base=$cache/$suite.tar
 tests/image/base.sh "$suite" "$base"
 if ! [ -x /usr/sbin/dockerd ] || ! [ -x /usr/bin/docker ] || ! command -v docker-compose >/dev/null; then
     apt-get update -qq || skip "no apt mirror can be reached"
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io docker-compose >/dev/null ||
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends \
+        docker.io docker-compose >/dev/null ||
         skip "docker.io and docker-compose cannot be installed"
 fi
 
