@@ -25,6 +25,7 @@ files >/tmp/before
 apt-get install -y -qq --no-install-recommends /root/sinkonce.deb
 want "$(stat -c '%U:%G %a' /var/lib/sinkonce)" 'sinkonce:sinkonce 700' "the ledger's folder"
 want "$(getent passwd sinkonce | cut -d: -f6,7)" /var/lib/sinkonce:/usr/sbin/nologin "the user"
+want "$(systemd-analyze verify --man=no sinkonce.service 2>&1)" '' "what systemd finds wrong with the unit"
 want "$(shown ActiveState)" inactive "the service, for which no target is set yet"
 echo "ok   deb installed: the user and the ledger's folder are there, and nothing runs yet"
 
