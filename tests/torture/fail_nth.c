@@ -37,11 +37,13 @@
     X(malloc)                                                                                                \
     X(calloc)                                                                                                \
     X(realloc)                                                                                               \
-    X(strdup) X(open) X(stat) X(fstat) X(statfs) X(flock) X(rename) X(read) X(readv) X(write) X(writev)      \
-        X(pread) X(pwrite) X(lseek) X(fsync) X(fdatasync) X(ftruncate) X(fallocate) X(mmap) X(socket)        \
-            X(socketpair) X(bind) X(listen) X(connect) X(accept4) X(getsockopt) X(setsockopt) X(getsockname) \
-                X(send) X(sendmsg) X(recv) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(eventfd) X(pipe2)   \
-                    X(getrandom) X(pthread_create)
+    X(strdup)                                                                                                \
+    X(open)                                                                                                  \
+    X(stat) X(fstat) X(statfs) X(flock) X(rename) X(read) X(readv) X(write) X(writev) X(pread) X(pwrite)     \
+        X(lseek) X(fsync) X(fdatasync) X(ftruncate) X(fallocate) X(mmap) X(socket) X(socketpair) X(bind)     \
+            X(listen) X(connect) X(accept4) X(getsockopt) X(setsockopt) X(getsockname) X(send) X(sendmsg)    \
+                X(recv) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(eventfd) X(pipe2) X(getrandom)         \
+                    X(pthread_create)
 
 enum call {
 #define ONE(name) CALL_##name,
@@ -205,46 +207,19 @@ static bool can_fail(int fd)
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
-/* What dlsym() asks for while it looks for the functions themselves. */
-static void *early(size_t byte_count)
-{
-    static char room[4096];
-    static size_t used;
-    size_t at = used;
-    used += (byte_count + 15) / 16 * 16;
-    return used <= sizeof room ? room + at : NULL;
-}
-
-void *malloc(size_t byte_count)
-{
-    static _Thread_local bool is_looking;
-    if (is_looking)
-        return early(byte_count);
-    if (FAILS(malloc))
-        return NULL;
-    is_looking = true;
-    void *(*function)(size_t) = REAL(malloc);
-    is_looking = false;
-    return function(byte_count);
-}
-
-void *calloc(size_t count, size_t byte_count)
-{
-    static _Thread_local bool is_looking;
-    if (is_looking)
-        return early(count * byte_count);
-    if (FAILS(calloc))
-        return NULL;
-    is_looking = true;
-    void *(*function)(size_t, size_t) = REAL(calloc);
-    is_looking = false;
-    return function(count, byte_count);
-}
-
-void *realloc(void *old, size_t byte_count)
-{
-    return FAILS(realloc) ? NULL : REAL(realloc)(old, byte_count);
-}
+/* dlsym() allocates, so these are found by the linker: the C library's own, or those of a sanitizer before it. */
+#define FUNCTION(type, name, parameters, arguments)                                                          \
+    extern type __libc_##name parameters;                                                                    \
+    extern type __interceptor_##name parameters __attribute__((weak));                                       \
+    type name parameters                                                                                     \
+    {                                                                                                        \
+        if (FAILS(name))                                                                                     \
+            return NULL;                                                                                     \
+        return __interceptor_##name != NULL ? __interceptor_##name arguments : __libc_##name arguments;      \
+    }
+FUNCTION(void *, malloc, (size_t byte_count), (byte_count))
+FUNCTION(void *, calloc, (size_t count, size_t byte_count), (count, byte_count))
+FUNCTION(void *, realloc, (void *old, size_t byte_count), (old, byte_count))
 
 char *strdup(const char *text)
 {
