@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+#include "pages.h"
 
 enum { RESERVE_BYTES_MIN = 64 * 1024, RESERVE_BYTES_MAX = 4 * 1024 * 1024 };
 
@@ -174,10 +175,29 @@ static int take_file(struct env *env)
     return error;
 }
 
+/* 0: the library may read what is there, or there is nothing yet. */
+static int check_pages(const char *path)
+{
+    struct stat file;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : errno;
+    int error = fstat(fd, &file) == 0 ? 0 : errno;
+    if (error == 0 && file.st_size > 0) {
+        enum pages_status status = pages_check(fd);
+        error = status == PAGES_DAMAGED ? MDB_CORRUPTED : status == PAGES_FAILED ? errno : 0;
+    }
+    close(fd); /* before the library opens it: closing a file gives up the locks that its process has on it */
+    return error;
+}
+
 static int open_file(struct env *env, const char *path)
 {
     assert(env->mdb == NULL);
-    int dead_count, error = mdb_env_create(&env->mdb);
+    int dead_count, error = check_pages(path);
+    if (error != 0)
+        return error;
+    error = mdb_env_create(&env->mdb);
     if (error != 0) {
         env->mdb = NULL;
         return error;
