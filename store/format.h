@@ -28,6 +28,9 @@
  *                                              topic bytes
  *     PAST       old pid u32, 0 u64            partition u32, generation u32, topic bytes
  *
+ * On the disk a sum follows each value, but that of META 0: u32, the lower half of XXH3 over the value, seeded with XXH3
+ * over the key (rows_lmdb.c).
+ *
  * The pid of a REPLAYS row is one of its own: the set of what has been sent again stands under it in RUNS and FULL.
  * PAST names the histories that a new topic has ended; their rows stay until the partition is forgotten as a whole.
  *
@@ -41,8 +44,8 @@
 
 #include "store.h"
 
-/* 2: contexts, replay windows, ended histories, tails of conflicts. */
-enum { FORMAT_VERSION = 2 };
+/* 2: contexts, replay windows, ended histories, tails of conflicts.  3: a sum behind each value. */
+enum { FORMAT_VERSION = 3 };
 
 enum table {
     TABLE_META = 1,

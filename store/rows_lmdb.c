@@ -3,11 +3,19 @@
  *
  * All rows live in LMDB's unnamed table: a commit of few rows then touches few pages, and the pages in use can be
  * read off in one call.
+ *
+ * Behind each value stands a sum over key and value (format.h).  The library has none: a bit that a disk has turned
+ * would else be another record's "applied".
  */
 #include "rows_lmdb.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <xxhash.h>
+#include "format.h"
+
+enum { SUM_BYTES = 4 };
 
 static MDB_val val_of(struct slice slice)
 {
@@ -42,6 +50,63 @@ static bool is_done(struct rows *rows, int error)
     return error == 0;
 }
 
+/* ---- sums ------------------------------------------------------------------------------------------------------- */
+
+/* The row that says which format the others have must be readable by any version. */
+static bool has_sum(struct slice key)
+{
+    struct key bare = key_meta(META_STORE);
+    return !slice_equals(key, key_slice(&bare));
+}
+
+static uint32_t sum_of(struct slice key, struct slice value)
+{
+    return (uint32_t)XXH3_64bits_withSeed(value.at, value.byte_count, XXH3_64bits(key.at, key.byte_count));
+}
+
+/* What goes to the disk; lives until the next call.  False: no memory. */
+static bool seal(struct rows *rows, struct slice key, struct slice value, MDB_val *ret)
+{
+    if (value.byte_count + SUM_BYTES > rows->sealed_bytes_max) {
+        char *grown = realloc(rows->sealed, 2 * value.byte_count + 1024);
+        if (grown == NULL)
+            return false;
+        rows->sealed = grown;
+        rows->sealed_bytes_max = 2 * value.byte_count + 1024;
+    }
+    uint32_t sum = sum_of(key, value);
+    if (value.byte_count > 0)
+        memcpy(rows->sealed, value.at, value.byte_count);
+    for (size_t i = 0; i < SUM_BYTES; i++)
+        rows->sealed[value.byte_count + i] = (char)(sum >> (8 * (SUM_BYTES - 1 - i)));
+    *ret = (MDB_val){ value.byte_count + (has_sum(key) ? SUM_BYTES : 0), rows->sealed };
+    return true;
+}
+
+/* The value alone.  False: it or its key is not what was written. */
+static bool unseal(struct slice key, struct slice sealed, struct slice *ret_value)
+{
+    uint32_t sum = 0;
+    *ret_value = sealed;
+    if (!has_sum(key))
+        return true;
+    if (sealed.byte_count < SUM_BYTES)
+        return false;
+    ret_value->byte_count -= SUM_BYTES;
+    for (size_t i = 0; i < SUM_BYTES; i++)
+        sum = sum << 8 | (uint8_t)sealed.at[ret_value->byte_count + i];
+    return sum == sum_of(key, *ret_value);
+}
+
+static void release_room(struct rows *rows)
+{
+    free(rows->sealed);
+    rows->sealed = NULL;
+    rows->sealed_bytes_max = 0;
+}
+
+/* ---- transactions ----------------------------------------------------------------------------------------------- */
+
 enum rows_status rows_begin(struct rows *ret_rows, MDB_env *env, MDB_dbi table)
 {
     *ret_rows = (struct rows){ .env = env, .table = table };
@@ -60,6 +125,7 @@ enum rows_status rows_commit(struct rows *rows)
     is_done(rows, mdb_txn_commit(rows->txn)); /* frees it, whatever comes back */
     rows->txn = NULL;
     rows->cursor = NULL;
+    release_room(rows);
     return rows->status;
 }
 
@@ -69,6 +135,7 @@ void rows_abort(struct rows *rows)
         mdb_txn_abort(rows->txn);
     rows->txn = NULL;
     rows->cursor = NULL;
+    release_room(rows);
 }
 
 uint64_t rows_used_bytes(struct rows *rows)
@@ -81,13 +148,23 @@ uint64_t rows_used_bytes(struct rows *rows)
     return pages * rows_stat.ms_psize;
 }
 
+/* ---- rows ------------------------------------------------------------------------------------------------------- */
+
+/* True: this is the row.  The transaction fails when its sum is wrong. */
+static bool give(struct rows *rows, struct slice key, MDB_val value, struct slice *ret_value)
+{
+    bool is_good = unseal(key, slice_of_val(value), ret_value);
+    if (!is_good)
+        rows_spoil(rows);
+    return is_good;
+}
+
 bool rows_get(struct rows *rows, struct slice key, struct slice *ret_value)
 {
     MDB_val key_val = val_of(key), value;
     if (rows->status != ROWS_OK || !is_done(rows, mdb_get(rows->txn, rows->table, &key_val, &value)))
         return false;
-    *ret_value = slice_of_val(value);
-    return true;
+    return give(rows, key, value, ret_value);
 }
 
 static bool cursor_get(struct rows *rows, MDB_val *key, MDB_val *value, MDB_cursor_op op)
@@ -105,32 +182,28 @@ bool rows_seek(struct rows *rows, struct slice key, struct slice *ret_key, struc
     if (!cursor_get(rows, &found, &value, MDB_SET_RANGE))
         return false;
     *ret_key = slice_of_val(found);
-    *ret_value = slice_of_val(value);
-    return true;
+    return give(rows, *ret_key, value, ret_value);
 }
 
 bool rows_seek_back(struct rows *rows, struct slice key, struct slice *ret_key, struct slice *ret_value)
 {
     MDB_val found = val_of(key), value;
     bool is_behind = cursor_get(rows, &found, &value, MDB_SET_RANGE);
-    if (is_behind && slice_equals(slice_of_val(found), key)) {
-        *ret_key = slice_of_val(found);
-        *ret_value = slice_of_val(value);
-        return true;
-    }
-    if (!cursor_get(rows, &found, &value, is_behind ? MDB_PREV : MDB_LAST))
+    bool is_there = is_behind && slice_equals(slice_of_val(found), key);
+    if (!is_there && !cursor_get(rows, &found, &value, is_behind ? MDB_PREV : MDB_LAST))
         return false;
     *ret_key = slice_of_val(found);
-    *ret_value = slice_of_val(value);
-    return true;
+    return give(rows, *ret_key, value, ret_value);
 }
 
 void rows_put(struct rows *rows, struct slice key, struct slice value)
 {
-    MDB_val key_val = val_of(key), value_val = val_of(value);
+    MDB_val key_val = val_of(key), sealed;
     rows->is_changed = true;
-    if (rows->status == ROWS_OK)
-        is_done(rows, mdb_put(rows->txn, rows->table, &key_val, &value_val, 0));
+    if (rows->status != ROWS_OK)
+        return;
+    bool is_sealed = seal(rows, key, value, &sealed);
+    is_done(rows, is_sealed ? mdb_put(rows->txn, rows->table, &key_val, &sealed, 0) : ENOMEM);
 }
 
 void rows_delete(struct rows *rows, struct slice key)

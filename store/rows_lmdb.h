@@ -17,6 +17,8 @@ struct rows {
     enum rows_status status;
     int error; /* the library's number behind STATUS, for a person */
     bool is_changed;
+    char *sealed; /* owned: room to put a value and its sum together */
+    size_t sealed_bytes_max;
 };
 
 /* Not ROWS_OK: no transaction runs.  RET_ROWS->error says why. */

@@ -223,7 +223,7 @@ static void test_L15_another_format_of_ours_is_refused_in_words(void **state)
     rows_put(&rows, key_slice(&key), value_slice(&value));
     assert_int_equal(rows_commit(&rows), ROWS_OK);
     env_deinit(&env);
-    assert_refused_with("has format 3 and this program reads format 2");
+    assert_refused_with("has format 4 and this program reads format 3");
 }
 
 static void test_a_damaged_row_is_refused_and_not_asserted(void **state)

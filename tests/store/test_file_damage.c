@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "bed.h"
+#include "chunk.h"
 
 enum { FILE_BYTES_MAX = 1 << 20, PAGE_BYTES = 4096, SECTOR_BYTES = 512, PATIENCE_S = 60 };
 enum {
@@ -192,15 +193,45 @@ static enum finding claim_one(int32_t partition, int64_t offset)
     return compare(partition, offset, order.verdicts[0]);
 }
 
+static enum finding worse(enum finding a, enum finding b)
+{
+    return a > b ? a : b;
+}
+
+/* Every offset of PARTITION against what the ledger says is applied. */
+static enum finding compare_intervals(int32_t partition)
+{
+    static const int64_t ends[] = { SPARSE_END + 100, SOLID_END + 100, YOUNG_END };
+    struct question question = {
+        .kind = ASK_INTERVALS, .topic = "orders", .partition = partition, .row_count_max = 10000
+    };
+    enum finding worst = FINE;
+    int64_t offset = 0;
+    if (desk_ask(&bed.desk, &question) != STORE_OK || question.ret_status == QUESTION_FAILED)
+        worst = FAILED;
+    for (size_t i = 0; i < question.ret_row_count; i++) {
+        const struct interval_row *row = &question.ret.intervals[i];
+        for (; offset < row->first && offset < ends[partition]; offset++)
+            worst = is_applied(partition, offset) ? worse(worst, FORGOTTEN) : worst;
+        for (; offset <= row->last && offset < ends[partition]; offset++)
+            worst = row->state == RECORD_APPLIED && !is_applied(partition, offset) ? INVENTED : worst;
+        if (row->state == RECORD_APPLIED && row->last >= ends[partition])
+            worst = INVENTED;
+    }
+    store_question_deinit(&question);
+    return worst;
+}
+
 static enum finding look(unsigned seed)
 {
     static const int64_t ends[] = { SPARSE_END, SOLID_END, YOUNG_END };
     enum finding worst = FINE;
-    for (int i = 0; i < 60; i++) {
+    for (int32_t partition = 0; partition < 3; partition++)
+        worst = worse(worst, compare_intervals(partition));
+    for (int i = 0; i < 20; i++) {
         int32_t partition = (int32_t)pick(&seed, 3);
         int64_t offset = (int64_t)pick(&seed, (size_t)ends[partition] * 5 / 4);
-        enum finding finding = claim_one(partition, offset);
-        worst = finding > worst ? finding : worst;
+        worst = worse(worst, claim_one(partition, offset));
     }
     return worst;
 }
@@ -259,11 +290,45 @@ static void test_F30_a_damaged_file_takes_nothing_with_it_and_invents_nothing(vo
     assert_int_equal(found[CRASHED] + found[INVENTED] + found[FORGOTTEN], 0);
 }
 
+/* Where the file keeps what is applied of the ragged partition. */
+static char *ragged_set(size_t *ret_bytes)
+{
+    static struct chunk chunk;
+    static uint8_t bytes[CHUNK_BYTES_MAX];
+    chunk_init(&chunk);
+    for (uint16_t offset = 0; offset < SPARSE_END; offset += SPARSE_STEP)
+        chunk_add(&chunk, offset, offset);
+    *ret_bytes = chunk_write(&chunk, bytes);
+    char *found = memmem(good, good_bytes, bytes, *ret_bytes);
+    assert(found != NULL);
+    return found;
+}
+
+/* Each of these bits is a record that would be taken for applied, or sent again. */
+static void test_F30_a_bit_that_turned_in_an_applied_set_is_no_answer(void **state)
+{
+    size_t byte_count;
+    (void)state;
+    make_good_ledger();
+    size_t at = (size_t)(ragged_set(&byte_count) - good);
+    for (size_t i = 0; i < byte_count; i += byte_count / 40) {
+        memcpy(bad, good, good_bytes);
+        bad_bytes = good_bytes;
+        bad[at + i] = (char)(bad[at + i] ^ (1 << i % 8));
+        write_bad();
+        enum finding finding = in_a_process(1);
+        if (finding != FAILED && finding != REFUSED)
+            fail_msg("byte %zu: %s", i, finding_names[finding]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_F30_a_damaged_file_takes_nothing_with_it_and_invents_nothing,
                                         bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_F30_a_bit_that_turned_in_an_applied_set_is_no_answer, bed_setup,
+                                        bed_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

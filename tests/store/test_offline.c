@@ -4,13 +4,13 @@
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>
-#include <lmdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "bed.h"
+#include "env.h"
 #include "format.h"
 
 enum { LINES_MAX = 4000 };
@@ -254,24 +254,19 @@ static void test_Z01_the_old_history_stays_until_its_partition_is_forgotten(void
     assert_int_equal(store_verify(&bed.options, keep_line, &before, why, sizeof why), STORE_OPENED);
 }
 
-/* Change one row of the closed ledger, behind everybody's back. */
-static void spoil(struct slice key_bytes, struct slice value_bytes)
+/* Change one row of the closed ledger, behind everybody's back but with the sum that belongs to it. */
+static void spoil(struct slice key, struct slice value)
 {
-    char path[160];
-    MDB_env *mdb;
-    MDB_txn *txn;
-    MDB_dbi table;
-    MDB_val key = { key_bytes.byte_count, (void *)(uintptr_t)key_bytes.at };
-    MDB_val value = { value_bytes.byte_count, (void *)(uintptr_t)value_bytes.at };
-    bed_path("ledger.mdb", path);
-    assert_int_equal(mdb_env_create(&mdb), 0);
-    assert_int_equal(mdb_env_set_mapsize(mdb, 1 << 26), 0);
-    assert_int_equal(mdb_env_open(mdb, path, MDB_NOSUBDIR, 0600), 0);
-    assert_int_equal(mdb_txn_begin(mdb, NULL, 0, &txn), 0);
-    assert_int_equal(mdb_dbi_open(txn, NULL, 0, &table), 0);
-    assert_int_equal(mdb_put(txn, table, &key, &value, 0), 0);
-    assert_int_equal(mdb_txn_commit(txn), 0);
-    mdb_env_close(mdb);
+    struct env env;
+    struct store_row row;
+    struct rows rows;
+    bool is_created;
+    assert_int_equal(env_init(&env, &bed.options, 1, &row, &is_created, bed.why, sizeof bed.why),
+                     STORE_OPENED);
+    assert_int_equal(rows_begin(&rows, env.mdb, env.table), ROWS_OK);
+    rows_put(&rows, key, value);
+    assert_int_equal(rows_commit(&rows), ROWS_OK);
+    env_deinit(&env);
 }
 
 static void test_verify_finds_rows_that_do_not_hold_together(void **state)
