@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Which lines and branches of the ledger and of the deciders do the tests reach?
+#   tests/coverage/run.sh [--write] [BUILD]    BUILD is a folder, build/Coverage by default; --write: into README.md too
+# Minutes: it builds everything without optimisation and runs the unit tests and the scenarios that split and cut.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+write=""
+[ "${1:-}" = --write ] && { write=--write; shift; }
+build=${1:-build/Coverage}
+command -v gcovr >/dev/null || { echo "SKIP: no gcovr here"; exit 77; }
+
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=--coverage >/dev/null
+ninja -C "$build" -j"$(nproc)" >/dev/null
+find "$build" -name '*.gcda' -delete
+ctest --test-dir "$build" -j"$(nproc)" --output-on-failure -LE 'e2e|image|page|plain' \
+    -E '^(scenario_|cli|man|readme|page|chaos|drill|target|checker|watch|recipes|admin|upstream|resolver)' |
+    tail -n 3
+ctest --test-dir "$build" -j"$(nproc)" --output-on-failure -R '^scenario_batch_(split|cutting|answers|overlaps)$' | tail -n 3
+
+# Left out: assertions, which cannot fail, and what a compiler adds.
+deciders='http1.*|json_scan|json_walk|identify.*|plan|outcome|split|batch_answer|bulk_answer|splunk_answer|dapr_answer'
+deciders="$deciders|prober_judge|prober_template|settings.*|locator|coding"
+gcovr -r . --object-directory "$build" -f store/ -f "proxy/($deciders)\\.c" -e store/failpoint.c \
+    --exclude-lines-by-pattern '.*\bassert\(.*' --exclude-unreachable-branches --exclude-throw-branches \
+    --gcov-ignore-parse-errors --json "$build/coverage.json" "$build" 2>"$build/gcovr.log"
+python3 -B tests/coverage/report.py $write "$build/coverage.json"
