@@ -58,6 +58,22 @@ class TestKustomize(unittest.TestCase):
         self.assertEqual(sinkonce["restartPolicy"], "Always")
 
 
+    def test_the_gateway_with_tls(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(os.path.join(CONF, "kubernetes"), folder, dirs_exist_ok=True)
+            overlay = os.path.join(folder, "overlays/gateway")
+            with open(overlay + "/kustomization.yaml", encoding="utf-8") as file:
+                text = file.read().replace("  # - ../../components/tls", "  - ../../components/tls")
+            with open(overlay + "/kustomization.yaml", "w", encoding="utf-8") as file:
+                file.write(text)
+            made, sinkonce = self.check(overlay, ["v1 Service", "policy/v1 PodDisruptionBudget"])
+        pod = made["apps/v1 StatefulSet"]["spec"]["template"]["spec"]
+        mounted = manifests.only(sinkonce["volumeMounts"], "certificate")["mountPath"]
+        for name in ("SINKONCE_LISTEN_CERT_FILE", "SINKONCE_LISTEN_KEY_FILE"):
+            self.assertEqual(os.path.dirname(manifests.only(sinkonce["env"], name)["value"]), mounted)
+        self.assertEqual(manifests.only(pod["volumes"], "certificate")["secret"]["secretName"], "sinkonce-certificate")
+
+
 class TestPolicy(unittest.TestCase):
     POLICY = os.path.join(CONF, "strimzi/sidecar/policy.yaml")
 

@@ -210,6 +210,15 @@ class TestSettings(unittest.TestCase):
                 run = subprocess.run([os.environ["SINKONCE_BIN"], "check"], env=env, capture_output=True, text=True, timeout=20)
                 self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
 
+    def test_every_setting_named_anywhere_exists(self):
+        printed = subprocess.run([os.environ["SINKONCE_BIN"], "config", "env"], capture_output=True, text=True, check=True).stdout
+        known = set(re.findall(r"^#(SINKONCE_[A-Z_]+)=", printed, re.MULTILINE))
+        for name in files() + ["kubernetes/README.md", "strimzi/README.md"]:
+            with open(os.path.join(CONF, name), encoding="utf-8") as file:
+                named = set(re.findall(r"SINKONCE_[A-Z_]*[A-Z]", file.read())) - {"SINKONCE_PORT"}  # Kubernetes' own
+            for one in named - known:  # a secret may stand in a file
+                self.assertIn(one.removesuffix("_FILE"), known, name)
+
     def test_the_probes_are_commands_that_exist(self):
         for name, one in containers().items():
             for probe in ("startupProbe", "readinessProbe", "livenessProbe"):

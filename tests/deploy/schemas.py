@@ -16,7 +16,8 @@ CUSTOM = {
         "configMapGenerator": [{"name": TEXT, "behavior": TEXT, "literals": [TEXT], "files": [TEXT]}],
         "images": [{"name": TEXT, "newName": TEXT, "newTag": TEXT}],
         "patches": [{"target": {"kind": TEXT, "name": TEXT}, "patch": TEXT}]},
-    "kustomize.config.k8s.io/v1alpha1 Component": {"resources": [TEXT], "patches": [{"path": TEXT, "target": ANY}]},
+    "kustomize.config.k8s.io/v1alpha1 Component": {
+        "resources": [TEXT], "patches": [{"target": {"kind": TEXT, "name": TEXT}, "patch": TEXT}]},
     "monitoring.coreos.com/v1 PodMonitor": {"spec": {
         "selector": LABELS, "podMetricsEndpoints": [{"port": TEXT, "path": TEXT, "interval": TEXT, "scheme": TEXT}]}},
     "kafka.strimzi.io/v1 KafkaConnect": {"spec": {
