@@ -21,6 +21,8 @@ for package in $wanted; do
 done
 # nginx comes in several flavours; any will do.
 command -v nginx >/dev/null 2>&1 && missing="${missing/ nginx-light/}"
+# The comparison of targets (tests/chain) starts a PostgreSQL of its own.
+[ "${1:-build}" != bench ] || command -v psql >/dev/null 2>&1 || missing="$missing postgresql"
 # The browser test of the page: Debian's Chromium, driven through Node, which may have come from elsewhere.
 if [ "${1:-build}" != build ]; then
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium"

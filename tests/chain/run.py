@@ -8,8 +8,9 @@ Chains:
            what is committed, sinkonce, the target; source worker, sink worker and sinkonce are killed
   oauth    a sink worker that logs in with tokens shorter than the flow (SASL/OAUTHBEARER): it authenticates again and
            again on the same connection (KIP-368), the broker cuts expired connections, and is killed and started again
+  compare  six targets under the same faults, and what each holds then, as a table (compare.py; some minutes)
 
-Prints one line of figures a chain.  Exit 0: all held; 1: some did not; 77: skipped, with the reason.
+Prints one line of figures a chain, or the table.  Exit 0: all held; 1: some did not; 77: skipped, with the reason.
 """
 
 import argparse
@@ -21,12 +22,22 @@ import time
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(FOLDER, os.pardir, name) for name in ("e2e", "support")]
 
+import compare
 import kafka
 import oauth
 import source
 from flow import Broken
 
-CHAINS = {"source": source.play, "oauth": oauth.play}
+
+def play_compare(cluster):
+    rows, problems = compare.play(cluster, cluster.work)
+    compare.print_table(rows)
+    if problems:
+        raise Broken("; ".join(problems))
+    return [("targets", len(rows))]
+
+
+CHAINS = {"source": source.play, "oauth": oauth.play, "compare": play_compare}
 
 
 def run(chains, work, logs):

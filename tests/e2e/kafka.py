@@ -64,7 +64,7 @@ def _compile(work, jars):
         for name in os.listdir(os.path.join(classes, "sinkonce", "e2e")):
             jar.write(os.path.join(classes, "sinkonce", "e2e", name), "sinkonce/e2e/" + name)
         jar.writestr("META-INF/services/org.apache.kafka.connect.sink.SinkConnector",
-                     "sinkonce.e2e.HttpSinkConnector\n")
+                     "sinkonce.e2e.HttpSinkConnector\nsinkonce.e2e.JdbcSinkConnector\n")
     return jars, classes, plugins
 
 
@@ -151,7 +151,7 @@ class Cluster:
         """Start it on the data that it has, and wait until it listens."""
         self.broker = self.java("broker", "512m", self.jars, ["kafka.Kafka", self.broker_file],
                                 _jmx_options(self.jmx_port))
-        wait_for(lambda: _accepts(self.port), "the broker to listen", 60, [self.log("broker.log")])
+        wait_for(lambda: _accepts(self.port), "the broker to listen", 120, [self.log("broker.log")])
 
     def new_worker(self, name="worker", properties=None, options=(), has_jmx=False):
         self.workers.append(Worker(self, name, properties or {}, options, has_jmx))
