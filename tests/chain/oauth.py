@@ -72,8 +72,9 @@ class Session:
             return sum(RENEWED in line for line in log)
 
     def authenticate_again(self, count):
-        """The tasks' own consumers, on connections that stay, and with tokens newer than the first."""
-        self.feed_until(lambda: self.consumers(AGAIN) >= count and self.tokens() >= 2,
+        """So often, by the tasks' own consumers on connections that stay, and with tokens newer than the first."""
+        wanted = self.consumers(AGAIN) + count
+        self.feed_until(lambda: self.consumers(AGAIN) >= wanted and self.tokens() >= 2,
                         "%d authentications on a running connection, with a new token" % count)
         demand(self.cluster.metric(BROKER, AGAIN) >= count, "the broker has not seen the consumers authenticate again")
 
@@ -111,8 +112,7 @@ def play(cluster):
         session.cut_by_broker()
         cut = cluster.metric(BROKER, CUT)
         session.kill_broker()
-        before = session.consumers(AGAIN)
-        session.authenticate_again(before + 4)
+        session.authenticate_again(4)
         flow.finish()
         flow.demand_clean()
         flow.demand_redelivered()

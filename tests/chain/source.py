@@ -41,12 +41,15 @@ class Source:
             "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "tasks.max": "1",
             "file": self.file, "topic": FILE, "batch.size": "50", "value.converter": STRINGS,
             "exactly.once.support": "required", "transaction.boundary": "interval",
-            "transaction.boundary.interval.ms": "1500"})
+            "transaction.boundary.interval.ms": "3000"})
 
     def open_offsets(self):
         return int(self.cluster.feed("open", FILE, PARTITIONS))
 
-    def kill_inside_transaction(self):
+    def kill_inside_transaction(self, count):
+        """Write COUNT lines and kill the worker while they are under way; those of before are committed."""
+        wait_for(lambda: self.open_offsets() == 0, "the last transaction to end", 60, [self.worker.log])
+        self.write(count)
         wait_for(self.open_offsets, "records in a transaction that is still open", 60, [self.worker.log])
         self.worker.kill()
         demand(self.open_offsets() > 0, "the transaction was over before the kill")
@@ -141,8 +144,7 @@ def play(cluster):
     with Flow(cluster, sink, "source", True, form="array", config=options,
               env={"SINKONCE_WINDOW": str(WINDOW)}) as flow:
         start_chain(cluster, source, flow)
-        source.write(LINES[1])
-        source.kill_inside_transaction()
+        source.kill_inside_transaction(LINES[1])
         source.worker.start()
         kill_sinkonce(cluster, flow)
         transact(cluster, WINDOW + 1000, "abort", partitions=1)
