@@ -1,0 +1,93 @@
+"""What one seed decides before anything runs: streams, shapes, settings, faults, and what the nemesis may do."""
+
+import random
+
+import batches
+import sinkonce
+from target import TIMEOUT_MS
+
+AUTO = ["json_array", "ndjson", "concat", "single", "bulk"]
+# settings of one life, and the shapes that its JSON topics may come in
+LIVES = [
+    ({}, AUTO), ({}, AUTO), ({"SPLIT": "record"}, AUTO), (batches.SEPARATED, ["separated"]),
+    ({**batches.SEPARATED, "SPLIT": "record"}, ["separated"]), (batches.ENVELOPE, ["envelope"]),
+    ({"SHAPE": "json-array"}, ["json_array"]), ({"SHAPE": "ndjson"}, ["ndjson"]), ({"SHAPE": "concat"}, ["concat"]),
+    ({"SHAPE": "bulk"}, ["bulk"]), ({"SHAPE": "single"}, ["single"]),
+]
+DEFAULTS = {"SHAPE": "auto", "SPLIT": "off", "SEPARATOR": None, "ENVELOPE": None}
+POLICIES = ["hold"] * 5 + ["probe"] * 2 + ["retry"] * 2 + ["assume-applied"]
+NEMESES = ("kill", "term", "stop", "cut", "idle", "refuse", "slow_disk", "bad_disk", "full_disk", "clock", "mode", "drain",
+           "forget", "replay", "rebalance", "rewind")
+BUILD = {name: (build, path) for name, build, path, _ in batches.SHAPES}
+BUILD["single"] = (lambda elements: elements[0], "/in")
+BUILD["events"] = (batches.events, "/services/collector/event")
+BUILD["headers"] = (lambda elements: elements[0], "/in")
+
+
+class Topic:
+    """A topic: FAMILY says how its records look; its order is kept when no zombie may send it."""
+
+    def __init__(self, chance, name, family, is_steady):
+        self.name, self.family, self.is_steady = name, family, is_steady
+        self.partitions = chance.choice((1, 2, 3))
+        self.records = self._stream(chance)
+
+    def _stream(self, chance):
+        """Coordinates in order of each partition, with the gaps of compaction and aborted transactions."""
+        at, made = [chance.choice((0, 0, 5, 1 << 33)) for _ in range(self.partitions)], []
+        for _ in range(chance.choice((30, 60, 100))):
+            partition = chance.randrange(self.partitions)
+            made.append((self.name, partition, at[partition]))
+            at[partition] += chance.choice((1, 1, 1, 1, 1, 2, 3, 7, 1000))
+        return made
+
+    def shapes(self, of_life):
+        if self.family == "json":
+            return of_life
+        return [self.family] if of_life is AUTO else []
+
+    def element(self, one):
+        topic, partition, offset = one
+        if self.family == "headers":
+            return bytes((offset * 31 + i * 7) % 256 for i in range(offset % 300)) + b"amount=%d" % offset
+        return batches.record(offset, topic, partition, s='},{"a,\n', pad="p" * (offset * 37 % 700))
+
+    def hash(self, one):
+        data = self.element(one)
+        if self.family == "events":
+            data = batches.events([data]).rstrip(b"\n")
+        return sinkonce.journal_hash(data)
+
+
+class Plan:
+    def __init__(self, seed):
+        chance = random.Random(seed)
+        self.seed, self.policy = seed, chance.choice(POLICIES)
+        kinds = [("orders", "json", True), ("pay", "json", True), ("logs", "json", False), ("hec", "events", True),
+                 ("raw", "headers", False)]
+        self.topics = [Topic(chance, *kind) for kind in chance.sample(kinds, 3)]
+        if not any(topic.family == "json" for topic in self.topics):
+            self.topics[0] = Topic(chance, *kinds[0])
+        self.fault_rate = chance.choice((0.04, 0.08, 0.15, 0.3))
+        self.seconds = chance.choice((1.5, 2, 2.5, 3))
+        self.nemeses = ["kill", "rebalance"] + chance.sample(NEMESES, 6)
+        self.settings = {
+            "WORKERS": chance.choice("123"), "WAIT": chance.choice(("0", "20ms", "100ms")), "IN_DOUBT": self.policy,
+            "TARGET_TIMEOUT": "%dms" % TIMEOUT_MS, "CONNECT_TIMEOUT": "500ms", "DRAIN_TIMEOUT": "500ms",
+            "TARGET_IDLE": chance.choice(("100ms", "500ms", "0")), "TARGET_CONNECTIONS": chance.choice(("3", "64")),
+            "UNKEYED": "reject", "IDENTITY": "auto", "MARKS": chance.choice(("16", "65536")),
+            "REPLIES": chance.choice(("0", "50", "100000")), "COMMIT_DELAY": chance.choice(("0", "0", "3ms")),
+            "LEDGER_MAX": chance.choice(("1MiB", "64MiB", "64MiB")), "SPLIT_PARALLEL": chance.choice(("1", "8")),
+            "PROBE_DELAY": "50ms", "PROBE_TIMEOUT": "500ms", "LOG_FORMAT": "json",
+        }
+        if self.policy == "probe":
+            self.settings["PROBE_URL"] = "/probe/{topic}/{partition}/{offset}"
+        self.lives = [chance.choice(LIVES) for _ in range(40)]
+        self.chance = chance  # what is left of it belongs to the nemesis
+
+    def life(self, number):
+        settings, shapes = self.lives[number % len(self.lives)]
+        return {**DEFAULTS, **settings}, shapes
+
+    def produced(self):
+        return {sinkonce.key(*one): topic.hash(one) for topic in self.topics for one in topic.records}
