@@ -75,7 +75,9 @@ static void exchange_put(struct exchange *ex)
 {
     struct loop *loop = ex->loop;
     assert(ex->state == EX_DONE);
+#ifndef BREAK_RELEASE_BODY
     request_free(ex->request);
+#endif
     credentials_release(ex->credentials);
     identified_deinit(&ex->identified);
     split_free(ex->parts);

@@ -41,6 +41,7 @@ class Key:
     def __init__(self):
         self.count = self.allowed = self.attempts = self.sent_freely = 0
         self.must = self.may = self.acked = self.offered = self.free = self.assumed = False
+        self.is_retried = self.is_let_go = self.is_forgotten = False
         self.resolving = None
         self.is_loose = False  # its order is not asked for
 
@@ -113,7 +114,7 @@ class Checks:
                 pass
             elif key.count == 0:
                 self.breach("acknowledged and not applied", name, line)
-            elif key.must and not hasattr(key, "forgotten"):
+            elif key.must and not key.is_forgotten:
                 self.breach("acknowledged while in doubt", name, line)
             key.acked = True
             key.must = key.may = False
@@ -151,12 +152,11 @@ class Checks:
                 self.breach("sent again after it was acknowledged", name, line)
             if key.must and self.policy != "retry":
                 self.breach("sent again while in doubt", name, line)
-            if key.must:
+            if key.must or (key.may and self.policy == "retry"):
                 key.allowed += 1
+                key.is_retried = True
+                self.figures["retried"] += key.must
                 key.may, key.must = True, False
-                self.figures["retried"] += 1
-            elif key.may and self.policy == "retry":
-                key.allowed += 1
             key.must |= self.is_dead  # nobody will read the answer
 
     @staticmethod
@@ -188,6 +188,7 @@ class Checks:
                 key.must = True
                 self.figures["unknown"] += 1
             key.may |= bool(event.get("late"))
+            key.is_let_go = key.is_retried and said == "fail"  # the policy has ended the doubt about the first sending
 
     def on_probe(self, event, _):
         for _, key in self.of([event["key"]]):
@@ -252,7 +253,7 @@ class Checks:
         for _, key in self.of(event["keys"]):
             key.allowed += 1
             key.sent_freely += 1
-            key.forgotten = True
+            key.is_forgotten = True
 
     on_replay = on_forget
 
@@ -270,18 +271,17 @@ class Checks:
         self.check_order(line)
 
     def check_state(self, name, key, state, is_listed, line):
-        is_lenient = hasattr(key, "forgotten")
         if is_listed != (state == "in_doubt"):
             self.breach("the list and the record differ", name, line)
-        if key.count > 0 and state == "absent" and not is_lenient:
+        if key.count > 0 and state == "absent" and not key.is_forgotten and not key.is_let_go:
             self.breach("applied, and neither known nor listed", name, line)
         if key.count == 0 and state == "applied" and not self.is_assumed(key):
             self.breach("lost: called applied", name, line)
-        if is_listed and key.acked and not is_lenient:
+        if is_listed and key.acked and not key.is_forgotten:
             self.breach("in doubt and acknowledged", name, line)
         elif key.must and not is_listed and self.policy != "assume-applied":
             self.breach("unknown and not listed", name, line)
-        elif is_listed and not key.must and not key.may and not is_lenient:
+        elif is_listed and not key.must and not key.may and not key.is_forgotten:
             self.breach("listed and not unknown", name, line)
             self.figures["unexplained"] += 1
         if not is_listed and not key.acked and key.count == 0 and not key.offered:

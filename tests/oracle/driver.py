@@ -98,7 +98,7 @@ class Task:
             shapes = self.group.topic.shapes(of_life)
             if shapes:
                 shape = self.chance.choice(shapes)
-                size = 1 if shape in ("single", "headers") else self.chance.choice((1, 2, 5, 10, 25))
+                size = 1 if shape in ("single", "headers") else self.chance.choice(self.world.plan.sizes)
                 batch, at = self.poll(size)
                 if not batch:
                     return False
@@ -112,6 +112,7 @@ class Task:
                     self.group.commit(partition, position)
         else:
             time.sleep(self.chance.choice((0.005, 0.02)) if batch else 0.05)
+        time.sleep(self.world.plan.pause)
         return True
 
     def deliver(self, shape, batch):

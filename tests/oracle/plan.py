@@ -27,15 +27,15 @@ BUILD["headers"] = (lambda elements: elements[0], "/in")
 class Topic:
     """A topic: FAMILY says how its records look; its order is kept when no zombie may send it."""
 
-    def __init__(self, chance, name, family, is_steady):
+    def __init__(self, chance, name, family, is_steady, record_count=None):
         self.name, self.family, self.is_steady = name, family, is_steady
         self.partitions = chance.choice((1, 2, 3))
-        self.records = self._stream(chance)
+        self.records = self._stream(chance, record_count or chance.choice((30, 60, 100)))
 
-    def _stream(self, chance):
+    def _stream(self, chance, record_count):
         """Coordinates in order of each partition, with the gaps of compaction and aborted transactions."""
         at, made = [chance.choice((0, 0, 5, 1 << 33)) for _ in range(self.partitions)], []
-        for _ in range(chance.choice((30, 60, 100))):
+        for _ in range(record_count):
             partition = chance.randrange(self.partitions)
             made.append((self.name, partition, at[partition]))
             at[partition] += chance.choice((1, 1, 1, 1, 1, 2, 3, 7, 1000))
@@ -62,7 +62,8 @@ class Topic:
 class Plan:
     def __init__(self, seed):
         chance = random.Random(seed)
-        self.seed, self.policy = seed, chance.choice(POLICIES)
+        self.seed, self.policy, self.pause = seed, chance.choice(POLICIES), 0
+        self.sizes = (1, 2, 5, 10, 25)
         kinds = [("orders", "json", True), ("pay", "json", True), ("logs", "json", False), ("hec", "events", True),
                  ("raw", "headers", False)]
         self.topics = [Topic(chance, *kind) for kind in chance.sample(kinds, 3)]

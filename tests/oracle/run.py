@@ -31,7 +31,8 @@ def run_seed(seed, folder):
     import checks
     import history
     import world
-    one = world.World(seed, folder)
+    from plan import Plan
+    one = world.World(Plan(seed), folder)
     try:
         one.run()
         error = None

@@ -129,9 +129,11 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.kinds(deliver(1, KEYS[0]), deliver(2, KEYS[0]), listed(KEYS[:1]), policy="retry"),
                          ["sent again after it was acknowledged", "applied twice"])
 
-    def test_N_13_a_retry_that_is_refused_does_not_end_the_doubt_about_the_first(self):
-        again = deliver(2, KEYS[0], said="fail", answer="fail")
-        self.assertEqual(self.kinds(doubtful(1, KEYS[0], applied=KEYS[:1]), again, listed(), policy="retry"),
+    def test_a_retry_that_is_refused_ends_the_doubt_of_a_record_that_the_policy_has_counted(self):
+        def again(number):
+            return deliver(number, KEYS[0], said="fail", answer="fail")
+        self.assertEqual(self.kinds(doubtful(1, KEYS[0], applied=KEYS[:1]), again(2), listed(), policy="retry"), [])
+        self.assertEqual(self.kinds(deliver(1, KEYS[0], answer="fail"), again(2), listed(), policy="retry"),
                          ["applied, and neither known nor listed"])
 
     def test_the_policy_assume_applied_may_lose_a_doubt_and_nothing_else(self):

@@ -19,7 +19,7 @@ import sinkonce  # noqa: E402
 from driver import NO_ANSWER, Group, acknowledged  # noqa: E402
 from history import History  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
-from plan import BUILD, Plan  # noqa: E402
+from plan import BUILD  # noqa: E402
 from sinkonce import key, wait_for  # noqa: E402
 from target import Faults, Target  # noqa: E402
 
@@ -71,12 +71,12 @@ class Disk:
 
 
 class World:
-    def __init__(self, seed, folder):
+    def __init__(self, plan, folder):
         for name, value in harness.SANITIZERS.items():
             os.environ.setdefault(name, value)
-        self.plan, self.folder = Plan(seed), folder
+        self.plan, self.folder = plan, folder
         self.history = History(os.path.join(folder, "history"))
-        self.faults = Faults(seed, self.plan.fault_rate, self.plan.chance.random() < 0.5)
+        self.faults = Faults(plan.seed, plan.fault_rate, plan.chance.random() < 0.5)
         self.target = Target(self.history, self.faults).start()
         self.gate, self.connections = Gate(), {}
         self.is_over, self.errors, self.lives = False, [], 0
@@ -141,7 +141,7 @@ class World:
         self.live()
         for group in self.groups:
             group.assign(plan.chance)
-        Nemesis(self).run()
+        self.work()
         self.is_over = True
         for group in self.groups:
             for task in group.tasks:
@@ -156,6 +156,9 @@ class World:
         self.list("end")
         self.proxy.stop()
         self.look_at_the_log()
+
+    def work(self):
+        Nemesis(self).run()
 
     def calm(self):
         """Nothing is wrong any more, and nothing in flight."""
