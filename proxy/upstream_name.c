@@ -63,7 +63,7 @@ static void name_ask(struct upstream *upstream, uint64_t now_ns)
     struct name_query *query = name->query;
     (void)pthread_mutex_lock(&query->lock);
     bool is_busy = query->is_lent || query->is_answered;
-    query->is_lent = !is_busy;
+    query->is_lent = query->is_lent || !is_busy;
     (void)pthread_mutex_unlock(&query->lock);
     if (is_busy)
         return;
