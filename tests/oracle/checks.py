@@ -254,6 +254,7 @@ class Checks:
             key.allowed += 1
             key.sent_freely += 1
             key.is_forgotten = True
+            key.is_loose |= key.count == 0  # one that was assumed may only now be sent
 
     on_replay = on_forget
 
