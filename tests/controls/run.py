@@ -85,7 +85,6 @@ class Torture(Program):
 CONTROLS = [
     ("N-01", "DEDUP", Scenario("scenario_a_duplicate_is_dropped", "test_C6_Z_11"), True),
     ("N-01", "DEDUP", Scenario("scenario_batch_overlaps", "half_known_batches_of_every_pattern_as_json_array"), False),
-    ("N-01", "DEDUP", Scenario("scenario_batch_storm", "seed_1"), False),
     ("N-02", "PREREQ_GUARD", Scenario("scenario_target_answers_decide", "test_C_03"), True),
     ("N-02", "PREREQ_GUARD", Program("chaos"), True),
     ("N-03", "NOSYNC", Program("test_images", SINKONCE_IMAGES="200"), True),
@@ -101,7 +100,6 @@ CONTROLS = [
     ("N-10", "ALLOCATION", Torture("--moment", "serve", "--calls", "calloc", runs=1200), False),
     ("N-11", "SPLIT", Program("test_http1_chunk"), True),
     ("N-12", "RECOVERY", Scenario("scenario_a_doubt_is_held_until_it_is_resolved", "test_C3_F_04"), True),
-    ("N-12", "RECOVERY", Scenario("scenario_batch_storm", "seed_1"), False),
 ]
 
 

@@ -23,6 +23,7 @@ from plan import BUILD  # noqa: E402
 from sinkonce import key, wait_for  # noqa: E402
 from target import Faults, Target  # noqa: E402
 
+RSS_KIB_MAX = 64 << 10
 FAKETIME = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 
 
@@ -124,12 +125,19 @@ class World:
 
     def die(self, how="kill"):
         """SIGKILL, or SIGTERM and its drain."""
+        self.look_at_the_memory()
         self.history.write("kill", how=how)
         code = self.proxy.kill() if how == "kill" else self.proxy.stop()
         self.history.write("killed", code=code)
         wait_for(self.target.has_read_all, "the target to read what the dead have sent", 30)
         if how == "term" and code != 0:
             self.history.write("wrong", kind="ended badly on SIGTERM", what=str(code))
+
+    def look_at_the_memory(self):
+        if self.proxy.process.is_running() and not harness.is_sanitized():
+            peak = harness.rss_kib(self.proxy.process.pid, "VmHWM")
+            if peak > RSS_KIB_MAX:
+                self.history.write("wrong", kind="memory has no bound", what="%d KiB" % peak)
 
     # the run
 
