@@ -41,8 +41,8 @@ class Key:
     def __init__(self):
         self.count = self.allowed = self.attempts = self.sent_freely = 0
         self.must = self.may = self.acked = self.offered = self.free = self.assumed = False
-        self.is_retried = self.is_let_go = self.is_forgotten = False
-        self.resolving = None
+        self.is_retried = self.is_let_go = self.is_forgotten = self.was_must = False
+        self.resolving = None  # how often it had been sent when a person began to resolve it
         self.is_loose = False  # its order is not asked for
 
 
@@ -81,9 +81,6 @@ class Checks:
         self.policy = event["name"]
         self.has_assumed |= self.policy == "assume-applied"
 
-    def on_note(self, event, _):
-        self.figures[event["what"]] += 1
-
     def on_wrong(self, event, line):
         self.breach(event["kind"], event["what"], line)
 
@@ -107,8 +104,8 @@ class Checks:
         is_free = any(key.free for _, key in self.of(keys))
         if status is not None and status not in STATUSES | REFUSALS and not is_free:
             self.breach("a status that no connector may see", status, line)
-        if event.get("outcome") == "conflict":
-            self.breach("a conflict where none is", keys[0], line)
+        if event.get("outcome") in ("conflict", "unkeyed") and not is_free:
+            self.breach("an outcome that none of these has", event["outcome"], line)
         for name, key in self.of(event["acked"]):
             if key.free or self.is_assumed(key):
                 pass
@@ -150,7 +147,7 @@ class Checks:
                 continue
             if key.acked and not self.take_leave(key):
                 self.breach("sent again after it was acknowledged", name, line)
-            if key.must and self.policy != "retry":
+            if key.must and self.policy != "retry" and not (self.has_assumed and self.take_leave(key)):
                 self.breach("sent again while in doubt", name, line)
             if key.must or (key.may and self.policy == "retry"):
                 key.allowed += 1
@@ -176,7 +173,7 @@ class Checks:
                 self.figures["duplicates"] += 1
             if key.count > 1 + key.allowed and not key.free:
                 self.breach("applied twice", name, line)
-            if self.hashes.get(name) not in (None, event["keys"][name]):
+            if self.hashes.get(name) not in (None, event["keys"][name]) and not key.free:
                 self.breach("body changed", name, line)
 
     def on_reply(self, event, _):

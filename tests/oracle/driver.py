@@ -96,24 +96,28 @@ class Task:
         """One batch, once; False: nothing is left."""
         with self.world.gate.sending() as of_life:
             shapes = self.group.topic.shapes(of_life)
-            if shapes:
-                shape = self.chance.choice(shapes)
-                size = 1 if shape in ("single", "headers") else self.chance.choice(self.world.plan.sizes)
-                batch, at = self.poll(size)
-                if not batch:
-                    return False
-                done = self.deliver(shape, batch)
-            else:
-                done, batch = False, None
-        if done:
-            self.position = at
-            if self.chance.random() < 0.7:
-                for partition, position in at.items():
-                    self.group.commit(partition, position)
-        else:
-            time.sleep(self.chance.choice((0.005, 0.02)) if batch else 0.05)
-        time.sleep(self.world.plan.pause)
+            if not shapes:  # this life takes none of ours
+                time.sleep(0.05)
+                return True
+            shape = self.chance.choice(shapes)
+            batch, at = self.poll(1 if shape in ("single", "headers") else self.chance.choice(self.world.plan.sizes))
+            if not batch:
+                return False
+            is_done = self.deliver(shape, batch)
+        if is_done:
+            self.advance(at)
+        time.sleep(self.world.plan.pause + (0 if is_done else self.chance.choice((0.005, 0.02))))
         return True
+
+    def advance(self, at):
+        """Go on from there; now and then, start again from an older offset."""
+        for partition in at:
+            if self.chance.random() < 0.05:
+                at[partition] = max(0, at[partition] - self.chance.randrange(20))
+        self.position = at
+        if self.chance.random() < 0.7:
+            for partition, position in at.items():
+                self.group.commit(partition, position)
 
     def deliver(self, shape, batch):
         """True: the connector goes on."""

@@ -103,8 +103,7 @@ class Nemesis:
             if self.chance.random() < 0.5:
                 self.kill()
             else:
-                wait_for(lambda: self.world.proxy.metric("sinkonce_ledger_failing") in (0, None) and self.is_ready(),
-                         "the ledger to be mended", 30, [self.world.proxy.log])
+                wait_for(self.is_ready, "the ledger to be mended", 30, [self.world.proxy.log])
 
     def is_ready(self):
         return self.world.proxy.admin("GET", "/readyz")[0] == 200

@@ -1,5 +1,6 @@
 """What one seed decides before anything runs: streams, shapes, settings, faults, and what the nemesis may do."""
 
+import json
 import random
 
 import batches
@@ -24,11 +25,18 @@ BUILD["events"] = (batches.events, "/services/collector/event")
 BUILD["headers"] = (lambda elements: elements[0], "/in")
 
 
+def stripped(data):
+    """What SINKONCE_STRIP leaves of a record; the target knows it by its other fields."""
+    kept = {name: value for name, value in json.loads(data).items() if not name.startswith("__")}
+    return json.dumps(kept, separators=(",", ":")).encode()
+
+
 class Topic:
     """A topic: FAMILY says how its records look; its order is kept when no zombie may send it."""
 
     def __init__(self, chance, name, family, is_steady, record_count=None):
         self.name, self.family, self.is_steady = name, family, is_steady
+        self.is_stripped = False
         self.partitions = chance.choice((1, 2, 3))
         self.records = self._stream(chance, record_count or chance.choice((30, 60, 100)))
 
@@ -50,12 +58,14 @@ class Topic:
         topic, partition, offset = one
         if self.family == "headers":
             return bytes((offset * 31 + i * 7) % 256 for i in range(offset % 300)) + b"amount=%d" % offset
-        return batches.record(offset, topic, partition, s='},{"a,\n', pad="p" * (offset * 37 % 700))
+        return batches.record(offset, topic, partition, s='},{"a,\n', pad="p" * (offset * 37 % 700), t=topic, p=partition, o=offset)
 
     def hash(self, one):
         data = self.element(one)
         if self.family == "events":
             data = batches.events([data]).rstrip(b"\n")
+        if self.is_stripped:
+            data = stripped(data)
         return sinkonce.journal_hash(data)
 
 
@@ -66,7 +76,10 @@ class Plan:
         self.sizes = (1, 2, 5, 10, 25)
         kinds = [("orders", "json", True), ("pay", "json", True), ("logs", "json", False), ("hec", "events", True),
                  ("raw", "headers", False)]
-        self.topics = [Topic(chance, *kind) for kind in chance.sample(kinds, 3)]
+        is_stripped = chance.random() < 0.15
+        self.topics = [Topic(chance, *kind) for kind in (kinds[:3] if is_stripped else chance.sample(kinds, 3))]
+        for topic in self.topics:
+            topic.is_stripped = is_stripped
         if not any(topic.family == "json" for topic in self.topics):
             self.topics[0] = Topic(chance, *kinds[0])
         self.fault_rate = chance.choice((0.04, 0.08, 0.15, 0.3))
@@ -79,7 +92,7 @@ class Plan:
             "UNKEYED": "reject", "IDENTITY": "auto", "MARKS": chance.choice(("16", "65536")),
             "REPLIES": chance.choice(("0", "50", "100000")), "COMMIT_DELAY": chance.choice(("0", "0", "3ms")),
             "LEDGER_MAX": chance.choice(("1MiB", "64MiB", "64MiB")), "SPLIT_PARALLEL": chance.choice(("1", "8")),
-            "PROBE_DELAY": "50ms", "PROBE_TIMEOUT": "500ms", "LOG_FORMAT": "json",
+            "STRIP": "on" if is_stripped else "off", "PROBE_DELAY": "50ms", "PROBE_TIMEOUT": "500ms", "LOG_FORMAT": "json",
         }
         if self.policy == "probe":
             self.settings["PROBE_URL"] = "/probe/{topic}/{partition}/{offset}"

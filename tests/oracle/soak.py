@@ -13,7 +13,6 @@ import os
 import random
 import sys
 import tempfile
-import time
 
 import checks
 import history

@@ -1,5 +1,6 @@
 """One run: the program, its target, the connectors and the nemesis, all from one seed."""
 
+import bisect
 import contextlib
 import glob
 import os
@@ -7,7 +8,6 @@ import re
 import struct
 import sys
 import threading
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 for folder in ("support", "scenario"):
@@ -201,10 +201,12 @@ class World:
         states = {}
         for topic in self.plan.topics:
             for partition in range(topic.partitions):
-                for row in self.intervals(topic.name, partition):
-                    for _, _, offset in [one for one in topic.records if one[1] == partition]:
-                        if row["first"] <= offset <= row["last"]:
-                            states[key(topic.name, partition, offset)] = row["state"]
+                rows = list(self.intervals(topic.name, partition))
+                begins = [row["first"] for row in rows]
+                for name, _, offset in (one for one in topic.records if one[1] == partition):
+                    at = bisect.bisect_right(begins, offset) - 1
+                    if at >= 0 and offset <= rows[at]["last"]:
+                        states[key(name, partition, offset)] = rows[at]["state"]
         return states
 
     def intervals(self, topic, partition):
