@@ -64,28 +64,50 @@ static int doubts_by_id(const void *a, const void *b)
     return by_number((*left)->row.id, (*right)->row.id);
 }
 
-static void ask_doubts(struct machine *machine, struct question *question)
+static bool is_ascending(struct open_range *const all[], size_t count)
 {
-    size_t count = 0, found = 0;
+    for (size_t i = 1; i < count; i++)
+        if (all[i - 1]->row.id > all[i]->row.id)
+            return false;
+    return true;
+}
+
+/* The doubts that the question names, ascending by id; free what *RET_ROOM is.  NULL: no memory. */
+static struct open_range **gather_doubts(const struct machine *machine, const struct question *question,
+                                         struct open_range ***ret_room, size_t *ret_count)
+{
+    size_t count = 0;
     for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
         count++;
-    struct open_range **all = malloc((count + 1) * sizeof all[0]);
-    if (all == NULL) {
-        question->ret_status = QUESTION_FAILED;
-        return;
-    }
+    struct open_range **room = malloc((count + 1) * sizeof room[0]);
+    *ret_room = room;
+    if (room == NULL)
+        return NULL;
+    /* The newest stand first in the machine's list: filled from the end, there is seldom anything to sort. */
+    struct open_range **all = room + count;
     for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
         if (question_is_about(question, range->partition) && range->row.id > question->after_id)
-            all[found++] = range;
-    qsort(all, found, sizeof all[0], doubts_by_id);
-    question->ret_count = found;
+            *--all = range;
+    *ret_count = (size_t)(room + count - all);
+    if (!is_ascending(all, *ret_count))
+        qsort(all, *ret_count, sizeof all[0], doubts_by_id);
+    return all;
+}
+
+static void ask_doubts(struct machine *machine, struct question *question)
+{
+    size_t found = 0;
+    struct open_range **room, **all = gather_doubts(machine, question, &room, &found);
     size_t row_count = found < question_row_limit(question) ? found : question_row_limit(question);
-    if (question_make_room(question, row_count, sizeof *question->ret.doubts)) {
+    question->ret_count = found;
+    if (all == NULL) {
+        question->ret_status = QUESTION_FAILED;
+    } else if (question_make_room(question, row_count, sizeof *question->ret.doubts)) {
         for (size_t i = 0; i < row_count; i++)
             doubt_row_fill(&question->ret.doubts[i], all[i]);
         question->ret_row_count = row_count;
     }
-    free(all);
+    free(room);
 }
 
 static void fill_partition(struct partition_row *row, const struct partition *partition, const char *topic)
