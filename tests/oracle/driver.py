@@ -101,6 +101,9 @@ class Task:
                 return True
             shape = self.chance.choice(shapes)
             batch, at = self.poll(1 if shape in ("single", "headers") else self.chance.choice(self.world.plan.sizes))
+            if not batch and self.world.plan.is_endless:
+                self.position = dict.fromkeys(self.partitions, 0)
+                return True
             if not batch:
                 return False
             is_done = self.deliver(shape, batch)

@@ -73,7 +73,7 @@ class Plan:
     def __init__(self, seed):
         chance = random.Random(seed)
         self.seed, self.policy, self.pause = seed, chance.choice(POLICIES), 0
-        self.sizes = (1, 2, 5, 10, 25)
+        self.sizes, self.is_endless = (1, 2, 5, 10, 25), False
         kinds = [("orders", "json", True), ("pay", "json", True), ("logs", "json", False), ("hec", "events", True),
                  ("raw", "headers", False)]
         is_stripped = chance.random() < 0.15

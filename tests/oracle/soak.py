@@ -22,7 +22,7 @@ from plan import AUTO, DEFAULTS, Topic
 from world import harness
 
 STRETCHES = 3
-RECORDS_PER_SECOND = 90  # of each topic
+RECORDS_PER_SECOND = 30  # of each topic
 RSS_BYTES_PER_REQUEST = 64
 RSS_SLACK_KIB = 2048  # the allocator's own ways
 DESCRIPTORS = 24  # connections of the moment, on both sides
@@ -51,7 +51,7 @@ class SoakPlan:
     def __init__(self, seed, seconds):
         self.chance = random.Random(seed)
         self.seed, self.policy, self.pause, self.fault_rate = seed, "hold", 0.015, 0.02
-        self.sizes = (1, 1, 2)
+        self.sizes, self.is_endless = (1, 1, 2), True  # a stream that is over comes again from its beginning
         self.seconds = seconds / STRETCHES
         count = int(seconds * RECORDS_PER_SECOND)
         self.topics = [SoakTopic(self.chance, name, "json", name != "logs", count) for name in ("orders", "pay", "logs")]
