@@ -225,7 +225,7 @@ class World:
         self.die()
         self.history.write("policy", name="hold")
         self.live({"IN_DOUBT": "hold", "LEDGER_MAX": "64MiB", "SHAPE": "auto", "SPLIT": "off", "SEPARATOR": None,
-                   "ENVELOPE": None})
+                   "ENVELOPE": None, "TARGET_TIMEOUT": "60s", "CONNECT_TIMEOUT": "60s", "WAIT": "20s"})  # no time runs out
         for doubt in self.proxy.doubt_keys():
             self.resolve(doubt)
         for topic in self.plan.topics:
@@ -239,7 +239,7 @@ class World:
         keys, number = [key(*one) for one in batch], self.history.number()
         self.history.write("send", id=number, keys=keys)
         headers = self.groups[0].tasks[0].headers(shape, batch)
-        answer = batches.Answer(*self.proxy.send("POST", path, build([topic.element(one) for one in batch]), headers))
+        answer = batches.Answer(*self.proxy.send("POST", path, build([topic.element(one) for one in batch]), headers, 60))
         self.history.write("answer", id=number, r="ok" if answer.status == 200 else "fail", status=answer.status,
                            outcome=answer.outcome, acked=acknowledged(shape, batch, answer))
 
