@@ -15,6 +15,7 @@ import unittest
 import harness
 import pki
 from harness import PATIENCE, Wire, post_bytes, record, sinkonce, wait_for
+from scenario_ops_a_probe_resolves_doubts import Probed
 
 BEARER = {"Authorization": "Bearer s3cret"}
 
@@ -382,6 +383,21 @@ class Reload(Case):
         self.proxy.process.signal(signal.SIGHUP)
         wait_for(self.proxy._is_ready, "sinkonce to be ready", PATIENCE, [self.proxy.log])
         self.wait_log("config.reloaded")
+
+    def test_probes_use_new_credentials_too(self):
+        probed = Probed(lambda path: (500, b"not clear"))
+        self.addCleanup(probed.close)
+        self.serve(IN_DOUBT="probe", PROBE_URL=probed.url + "/{topic}/{offset}", PROBE_DELAY="50ms",
+                   PROBE_AUTHORIZATION_FILE=self.file("probe", "Basic b2xk"))
+        self.target.set(cut="answer", end="rst", next=1)
+        self.assertEqual(self.send(1).status, 503)
+
+        def is_shown(value):
+            return any(fields.get("Authorization") == value for fields in probed.heads)
+        wait_for(lambda: is_shown("Basic b2xk"), "a probe", PATIENCE, [self.proxy.log])
+        self.file("probe", "Basic bmV3")
+        self.hangup()
+        wait_for(lambda: is_shown("Basic bmV3"), "a probe with the new credentials", PATIENCE, [self.proxy.log])
 
     def test_many_reloads_under_load_lose_nothing(self):
         self.serve_tls(CLIENT_TOKEN_FILE=self.file("token", "s3cret"), AUTHORIZATION_FILE=self.file("a", "Basic eA=="))

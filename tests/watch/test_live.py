@@ -21,7 +21,7 @@ scrape_configs:
     static_configs: [{targets: ["127.0.0.1:%d"]}]
 """
 # Without probes in the settings there is nothing to divide or to draw a quantile of: NaN, or no sample, is right.
-THRESHOLD = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(bool\s+)?[0-9.]+\s*$")
+THRESHOLD = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(bool\s+)?[0-9.]+(e[+-][0-9]+)?\s*$")
 
 
 class Prometheus:

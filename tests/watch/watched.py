@@ -69,7 +69,9 @@ class World:
     """A counting target and a sinkonce in front of it, to which everything that is counted has happened."""
 
     def __init__(self, **settings):
-        env = {"SINKONCE_WAIT": "0", "SINKONCE_IDENTITY": "body", "SINKONCE_LOG_FORMAT": "json", **settings}
+        pair = sinkonce.papers.server  # not asked for by a target without TLS, but its end is told
+        env = {"SINKONCE_WAIT": "0", "SINKONCE_IDENTITY": "body", "SINKONCE_LOG_FORMAT": "json",
+               "SINKONCE_TARGET_CERT_FILE": pair.certificate, "SINKONCE_TARGET_KEY_FILE": pair.key, **settings}
         self.target = sinkonce.Target().start()
         self.proxy = sinkonce.Sinkonce(self.target.url, env=env).start()
 
