@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building, testing or measuring needs, when they are missing.
-#   conf/packages.sh build|test|bench
+#   conf/packages.sh build|test|bench|long      long: fuzzing and coverage
 # Sourced or run; asks apt only when something is missing.
 set -euo pipefail
 
 build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libssl-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev zlib1g-dev libzstd-dev"
-test="libcmocka-dev dpkg-dev systemd python3 python3-venv python3-yaml lmdb-utils binutils strace faketime prometheus mandoc curl openssl"
-bench="wrk nginx-light haproxy"
+test="libcmocka-dev dpkg-dev systemd python3 python3-venv python3-yaml lmdb-utils binutils strace faketime prometheus mandoc curl openssl nginx-light haproxy"
+bench="wrk"
+long="gcovr clang-14 libclang-rt-14-dev"
 
 case "${1:-build}" in
 build) wanted="$build" ;;
 test) wanted="$build $test" ;;
 bench) wanted="$build $test $bench" ;;
-*) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
+long) wanted="$build $test $long" ;;
+*) echo "usage: $0 build|test|bench|long" >&2; exit 2 ;;
 esac
 
 missing=""
