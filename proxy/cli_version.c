@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <gnu/libc-version.h>
 #include <jansson.h>
+#include <openssl/crypto.h>
 #include <xxhash.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -31,6 +32,7 @@ static void print_libraries(const curl_version_info_data *curl)
     snprintf(glibc, sizeof glibc, "%d.%d", __GLIBC__, __GLIBC_MINOR__);
     store_database_version(lmdb);
     print_library("libevent", event_get_version(), BUILT_WITH_LIBEVENT);
+    print_library("OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING), BUILT_WITH_OPENSSL);
     print_library("libcurl", curl->version, BUILT_WITH_CURL);
     print_library("jansson", jansson_version_str(), BUILT_WITH_JANSSON);
     print_library("LMDB", lmdb, BUILT_WITH_LMDB);

@@ -59,7 +59,7 @@ echo "ok   deb killed: started again; stopped: 0"
 
 # The secrets of the drop-in reach it as credentials, and nobody else.
 mkdir -p /etc/systemd/system/sinkonce.service.d /etc/sinkonce/credentials
-grep -v target-key /root/credentials.conf >/etc/systemd/system/sinkonce.service.d/credentials.conf
+grep -v 'target-key\|client-token' /root/credentials.conf >/etc/systemd/system/sinkonce.service.d/credentials.conf
 (umask 077 && echo token >/etc/sinkonce/credentials/admin-token && echo 'Bearer x' >/etc/sinkonce/credentials/authorization)
 systemctl daemon-reload
 systemctl start sinkonce

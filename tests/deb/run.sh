@@ -45,7 +45,8 @@ look_at_package() {
     package=$(echo "$work"/cpack/*.deb)
     dpkg-deb -f "$package" Depends >"$work/depends"
     local library file
-    for library in libc6 libcurl4 libevent-core-2.1-7 libjansson4 liblmdb0 libxxhash0 libzstd1 zlib1g; do
+    for library in libc6 libcurl4 libevent-core-2.1-7 libevent-openssl-2.1-7 libjansson4 liblmdb0 libssl3 libxxhash0 \
+        libzstd1 zlib1g; do
         grep -q "\b$library (>= " "$work/depends" || fail "does not depend on $library: $(cat "$work/depends")"
     done
     dpkg-deb -c "$package" >"$work/contents"

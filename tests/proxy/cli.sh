@@ -62,7 +62,7 @@ name="I-08 version --verbose names each library as it runs and as it was built w
 for spelling in '--version --verbose' '-V -v' 'version --verbose'; do
     run -- $spelling
     want_code 0; want_nothing err
-    for library in libevent libcurl jansson LMDB xxHash zlib zstd glibc; do
+    for library in libevent OpenSSL libcurl jansson LMDB xxHash zlib zstd glibc; do
         want out "^$library [0-9][0-9a-z.-]* (built with [0-9][0-9a-z.-]*)\$"
     done
 done
