@@ -42,11 +42,14 @@ static bool is_stripped(const struct http1_field *field, const struct identified
     return false;
 }
 
-/* It is replaced by ours, or it opened our own door and is nothing to the target. */
-static bool is_authorization_ours(const struct http1_head *head, const struct settings *settings)
+/* It is replaced by ours, or it opened our own door and is nothing to the target.  A connector may have put the token into
+ * both fields. */
+static bool is_authorization_ours(const struct http1_field *field, const struct http1_head *head,
+                                  const struct settings *settings)
 {
     return settings->authorization[0] != '\0' ||
-           (settings->client_token[0] != '\0' && bearer_is_in_authorization(head));
+           (settings->client_token[0] != '\0' &&
+            (bearer_is_in_authorization(head) || bearer_is_right(field, settings->client_token)));
 }
 
 static bool is_passed(const struct http1_field *field, const struct request *request,
@@ -55,7 +58,7 @@ static bool is_passed(const struct http1_field *field, const struct request *req
     const struct http1_head *head = &request->head;
     if (is_made_anew(field) || is_ours(field, settings) || is_stripped(field, identified, settings))
         return false;
-    if (name_is(field, "authorization") && is_authorization_ours(head, settings))
+    if (name_is(field, "authorization") && is_authorization_ours(field, head, settings))
         return false;
     return !http1_field_is_hop_by_hop(field->name, head->fields, head->field_count);
 }

@@ -12,7 +12,7 @@
 #include "pass.h"
 
 static char none[] = "", target[] = "target", preserve[] = "preserve", fixed[] = "sink.example:8443",
-            scope[] = "pay", key_header[] = "Idempotency-Key", secret[] = "Bearer s3cret";
+            scope[] = "pay", key_header[] = "Idempotency-Key", secret[] = "Bearer s3cret", token[] = "s3cret";
 
 static struct settings settings_of(void)
 {
@@ -150,6 +150,20 @@ static void test_the_token_of_our_own_door_does_not_go_on_but_what_stands_beside
     assert_fields(&pass, lines, 1);
 }
 
+static void test_the_token_does_not_go_on_when_it_stands_in_both_fields(void **state)
+{
+    struct request request = request_of(
+        "POST / HTTP/1.1\r\nHost: a\r\nAuthorization: bearer  s3cret\r\nAuthorization: Basic YQ==\r\n"
+        "Sinkonce-Authorization: Bearer s3cret\r\nContent-Length: 0\r\n\r\n");
+    struct settings settings = settings_of();
+    struct pass pass;
+    const char *const lines[] = { "Authorization: Basic YQ==" };
+    (void)state;
+    settings.client_token = token;
+    pass_build(&pass, &request, NULL, &settings, NULL);
+    assert_fields(&pass, lines, 1);
+}
+
 static void test_strip_leaves_the_coordinate_headers_out_when_it_is_on(void **state)
 {
     struct request request =
@@ -190,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_Z_15_a_client_cannot_speak_in_our_name),
         cmocka_unit_test(test_authorization_is_replaced_by_the_setting),
         cmocka_unit_test(test_the_token_of_our_own_door_does_not_go_on_but_what_stands_beside_it_does),
+        cmocka_unit_test(test_the_token_does_not_go_on_when_it_stands_in_both_fields),
         cmocka_unit_test(test_strip_leaves_the_coordinate_headers_out_when_it_is_on),
         cmocka_unit_test(test_host_is_the_targets_the_clients_or_a_fixed_one),
     };
