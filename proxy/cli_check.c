@@ -47,7 +47,9 @@ static int check_target(const struct settings *settings)
 static int check_all(const struct settings *settings, bool is_whole, bool is_connecting)
 {
     const bool has_folder = settings->data_dir != NULL;
-    const int folder_code = has_folder ? cli_folder_check(settings) : 0;
+    int folder_code = has_folder ? cli_folder_check(settings) : 0;
+    if (is_whole && folder_code == 0)
+        folder_code = cli_ledger_check(settings);
     const bool has_target = settings->target.text != NULL && settings->target_proxy != NULL;
     const int target_code = is_connecting && has_target ? check_target(settings) : 0;
     if (is_whole)

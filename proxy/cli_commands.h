@@ -49,6 +49,10 @@ void cli_print_mistakes(const struct settings_mistakes *mistakes);
 /* Can a ledger live in the data folder?  0, EX_IOERR or EX_TEMPFAIL, with a sentence on stderr.  Nothing is left
  * behind, and an instance that runs there is not disturbed. */
 int cli_folder_check(const struct settings *settings); /* cli_folder.c */
+bool cli_folder_has_ledger(const char *folder);
+/* Would serve take the ledger in the data folder, if there is one?  Answers as above.  The folder's lock is held
+ * meanwhile: to be asked where no instance runs. */
+int cli_ledger_check(const struct settings *settings); /* cli_ledger.c */
 
 /* "sinkonce in-doubt resolve [ID] [--topic TOPIC] ...", as help and manual show it. */
 void cli_help_command(const struct cli_command *command, FILE *out); /* cli_help.c */

@@ -1,9 +1,9 @@
 /*
  * cli_folder.c - can a ledger live in the data folder?
  *
- * Whether the ledger in it can be read is the store's to find out, at start: opening it decides what an earlier crash
- * left behind.  This tries what the ledger will do, creating, writing, flushing, and takes everything away again.  The
- * lock of an instance that runs there is looked at, not kept: a shared one is asked for and let go in the same breath.
+ * Whether the ledger in it can be read is the store's to find out (cli_ledger_check()).  This tries what the ledger will
+ * do, creating, writing, flushing, and takes everything away again.  The lock of an instance that runs there is looked
+ * at, not kept: a shared one is asked for and let go in the same breath.
  */
 #include "cli_commands.h"
 #include <errno.h>
@@ -60,7 +60,7 @@ static int check_writing(const char *folder)
     return code;
 }
 
-static bool has_ledger(const char *folder)
+bool cli_folder_has_ledger(const char *folder)
 {
     char path[1100];
     snprintf(path, sizeof path, "%s/%s", folder, ledger_name);
@@ -82,7 +82,7 @@ static void note_space(const struct settings *settings)
 static int check_present(const struct settings *settings)
 {
     const char *folder = settings->data_dir;
-    if (settings->is_ledger_missing_refused && !has_ledger(folder))
+    if (settings->is_ledger_missing_refused && !cli_folder_has_ledger(folder))
         return report(folder, "has no ledger and SINKONCE_LEDGER_MISSING=refuse: has the volume been lost?");
     const int lock_code = check_lock(folder);
     const int writing_code = check_writing(folder);

@@ -119,6 +119,28 @@ int cli_ledger_export(const struct cli_arguments *arguments)
     return read_ledger(arguments, store_export, on_line, NULL);
 }
 
+/* ---- neither --------------------------------------------------------------------------------------------------- */
+
+static bool on_nothing(void *context, struct slice line)
+{
+    (void)context;
+    (void)line;
+    return true;
+}
+
+int cli_ledger_check(const struct settings *settings)
+{
+    char why[WHY_BYTES_MAX] = "";
+    const struct store_options options = options_of(settings);
+    if (!cli_folder_has_ledger(settings->data_dir))
+        return 0;
+    const enum store_open_status status = store_stat(&options, on_nothing, NULL, why, sizeof why);
+    if (status == STORE_OPENED)
+        return 0;
+    fprintf(stderr, "SINKONCE_DATA_DIR=%s has a ledger that cannot be served: %s\n", settings->data_dir, why);
+    return status == STORE_LOCKED ? EX_TEMPFAIL : EX_IOERR;
+}
+
 /* ---- in ------------------------------------------------------------------------------------------------------ */
 
 struct source {

@@ -217,5 +217,14 @@ code=$?
 cp "$work/log" "$work/err"
 want_code 0
 
+name="check tells that serve would not take the ledger that is there"
+run "$target" "$data" -- check
+want_code 0; want out 'can be used$'; want_nothing err
+run "$target" "$data" SINKONCE_SCOPE=other -- check
+want_code 74; want err 'cannot be served: the ledger belongs to the scope "default"'
+printf 'no ledger' >"$work/data/ledger.mdb"
+run "$target" "$data" -- check
+want_code 74; want err 'is no ledger of sinkonce, or damaged'
+
 [ "$failures" -eq 0 ] && echo "ok"
 exit "$((failures > 0))"
