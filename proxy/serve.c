@@ -59,7 +59,7 @@ struct server {
     size_t loop_count;
     struct admin *admin;
     struct listener *data_listener, *admin_listener;
-    struct event *signals[3], *tick, *port_ready;
+    struct event *signals[3], *hangup, *tick, *port_ready;
     struct program program;
     struct program_state state;
     struct program_controls controls;
@@ -232,8 +232,11 @@ static bool drain_set(void *context, bool is_draining, char ret_why[], size_t wh
                        : resume_by_operator(server, ret_why, why_bytes_max);
 }
 
-static void hangup(struct server *server)
+static void hangup_cb(evutil_socket_t fd, short what, void *context)
 {
+    struct server *server = context;
+    (void)fd;
+    (void)what;
     const struct reload_parts parts = { .environment = server->environment,
                                         .program = &server->program,
                                         .state = &server->state,
@@ -245,13 +248,16 @@ static void hangup(struct server *server)
         reload(&parts);
 }
 
+/* Called once for each signal that came since the last turn.  All SIGHUPs of a turn are one: were each obeyed, more would
+ * come meanwhile than are obeyed, and nothing else would ever get its turn. */
 static void signal_cb(evutil_socket_t number, short what, void *context)
 {
+    struct server *server = context;
     (void)what;
     if (number == SIGHUP)
-        hangup(context);
+        event_active(server->hangup, EV_TIMEOUT, 0);
     else
-        stop_requested(context);
+        stop_requested(server);
 }
 
 static bool is_quiet(struct server *server, uint64_t now_ns)
@@ -400,6 +406,9 @@ static bool events_start(struct server *server)
 {
     static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
     const struct timeval tick = { 0, TICK_MS * 1000 };
+    server->hangup = event_new(server->base, -1, 0, hangup_cb, server);
+    if (server->hangup == NULL)
+        return false;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         server->signals[i] = evsignal_new(server->base, numbers[i], signal_cb, server);
         if (server->signals[i] == NULL || event_add(server->signals[i], NULL) != 0)
@@ -513,6 +522,8 @@ static void server_stop(struct server *server)
         if (server->signals[i] != NULL)
             event_free(server->signals[i]);
     }
+    if (server->hangup != NULL)
+        event_free(server->hangup);
     if (server->tick != NULL)
         event_free(server->tick);
     if (server->port_ready != NULL)

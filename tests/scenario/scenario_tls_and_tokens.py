@@ -10,6 +10,7 @@ import socket
 import ssl
 import struct
 import tempfile
+import threading
 import unittest
 
 import harness
@@ -398,6 +399,23 @@ class Reload(Case):
         self.file("probe", "Basic bmV3")
         self.hangup()
         wait_for(lambda: is_shown("Basic bmV3"), "a probe with the new credentials", PATIENCE, [self.proxy.log])
+
+    def test_sighups_that_come_faster_than_they_are_obeyed_keep_nobody_out(self):
+        with open(self.ours.certificate) as file:
+            self.serve_tls(ports=("listen",), TARGET_CA_FILE=self.file("slow.pem", file.read() * 100))
+        answered = threading.Event()
+
+        def storm():
+            while not answered.wait(0.001):
+                self.proxy.process.signal(signal.SIGHUP)
+        stormer = self.later(storm)
+        try:
+            for n in range(5):
+                self.assertEqual(self.ask(n).status, 200)
+        finally:
+            answered.set()
+            stormer.result()
+        self.assertGreater(self.proxy.metrics()['sinkonce_reloads_total{result="done"}'], 0)
 
     def test_many_reloads_under_load_lose_nothing(self):
         self.serve_tls(CLIENT_TOKEN_FILE=self.file("token", "s3cret"), AUTHORIZATION_FILE=self.file("a", "Basic eA=="))
