@@ -37,12 +37,13 @@ root=$cache/$place
 
 [ "$(id -u)" -eq 0 ] || skip "the throw-away system needs root"
 command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed"
-if ! [ -e "$root/made" ]; then
+# Made anew when the packages are others than those that it was made with.
+if [ "$(cat "$root/made" 2>/dev/null)" != "$packages" ]; then
     rm -rf "$root"
     mkdir -p "$cache"
     mmdebstrap --quiet --variant=apt --mode=root --architectures=$architectures --include="$(echo $packages | tr ' ' ,)" \
         "$suite" "$root" >"$cache/$place.log" 2>&1 || { tail -n 5 "$cache/$place.log"; skip "the throw-away system cannot be made"; }
-    touch "$root/made"
+    echo "$packages" >"$root/made"
 fi
 rm -rf "$root/src" && mkdir "$root/src"
 cp -a CMakeLists.txt README.md include proxy store conf tests "$root/src"
