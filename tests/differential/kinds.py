@@ -102,8 +102,8 @@ WE_ARE_STRICTER = [
     ("target-form", ALL, both(IS_400, fits(rb"^(?:get|head|post|put|patch|delete|options) (?!/[!-\"$-~]* http/|http://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::[0-9]*)?(?:/[!-\"$-~]*)? )")),
      "A target that is neither a path nor an absolute form of http with a path, or holds a blank or '#'."),
     ("request-line", ALL, both(IS_400, fits(rb"http/(?!1\.[01]\r\n)|^(?:[a-z]+)?[ \t]{2}|^[ \t]")), "A request line with other blanks or another version text."),
-    ("connection-form", ("nginx", "haproxy"), both(we_end_with("closed"), fits(rb"^connection:[^\r\n]*\"")),
-     "A quote in Connection: we divide at each comma and close when in doubt; nginx looks for letters anywhere."),
+    ("connection-form", ("nginx", "haproxy"), both(we_end_with("closed"), fits(rb"^connection:[^\r\n]*(?:\"|[^\s,:]keep-alive|keep-alive[^\s,])")),
+     "A Connection with a quote, or with keep-alive inside of another word: we compare members and close when in doubt; nginx looks for letters anywhere."),
     ("empty-lines", ALL, both(IS_400, fits(rb"\r\n\r\n\r\n|^\r\n\r\n")), "More than one empty line before a request line (RFC 9112, 2.2 asks for one at least)."),
 ]
 THEY_ARE_STRICTER = [
