@@ -33,7 +33,13 @@ clean_up() {
         kill -KILL $(pgrep -P "$launcher") "$launcher" 2>/dev/null
         wait "$launcher" 2>/dev/null
     fi
-    unshare --mount sh -c 'mount -t cgroup2 cgroup2 /mnt && find "/mnt/$0" -depth -type d -exec rmdir {} \;' "$group" 2>/dev/null
+    # A group can go only once the last of its processes has.
+    unshare --mount sh -c 'mount -t cgroup2 cgroup2 /mnt || exit
+        for _ in $(seq 100); do
+            [ -e "/mnt/$0" ] || exit
+            find "/mnt/$0" -depth -type d -exec rmdir {} \;
+            sleep 0.1
+        done' "$group" 2>/dev/null
     rm -rf "$work"
 }
 trap 'set +e; clean_up' EXIT
