@@ -161,6 +161,11 @@ static void url_set(struct cli_server *server, const char *path)
         curl_easy_setopt(server->curl, CURLOPT_UNIX_SOCKET_PATH, address->host);
 }
 
+static bool is_health(const struct cli_server *server)
+{
+    return !server->arguments->command->is_client;
+}
+
 /* The health check of a container looks at the process beside it: what its certificate says does not make it ill.  Every
  * other command checks it.  Of the instance that shares our environment the key itself is known, and who signed it or
  * which names it has is no matter: those are seldom 127.0.0.1. */
@@ -168,16 +173,15 @@ static void trust_set(struct cli_server *server)
 {
     const char *ca_file = server->arguments->values[OPTION_CA_FILE];
     char pin[TLS_PIN_BYTES_MAX];
-    bool is_health = !server->arguments->command->is_client;
-    bool is_pinned =
-        !is_health && ca_file == NULL && server->certificate != NULL && tls_pin_of(server->certificate, pin);
-    if (is_health || is_pinned) {
+    bool is_pinned = !is_health(server) && ca_file == NULL && server->certificate != NULL &&
+                     tls_pin_of(server->certificate, pin);
+    if (is_health(server) || is_pinned) {
         curl_easy_setopt(server->curl, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(server->curl, CURLOPT_SSL_VERIFYHOST, 0L);
     }
     if (is_pinned)
         curl_easy_setopt(server->curl, CURLOPT_PINNEDPUBLICKEY, pin);
-    else if (!is_health && ca_file != NULL)
+    else if (!is_health(server) && ca_file != NULL)
         curl_easy_setopt(server->curl, CURLOPT_CAINFO, ca_file);
 }
 
@@ -207,7 +211,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     return text->is_lost ? 0 : size * count;
 }
 
-/* False: no memory. */
+/* The health check may be speaking to anybody, and needs no token.  False: no memory. */
 static bool fields_make(const struct cli_server *server, bool has_body, struct curl_slist **ret_fields)
 {
     char field[VARIABLE_BYTES_MAX];
@@ -215,7 +219,7 @@ static bool fields_make(const struct cli_server *server, bool has_body, struct c
     *ret_fields = fields;
     if (fields != NULL && has_body)
         fields = curl_slist_append(fields, "Content-Type: application/json");
-    if (fields == NULL || server->settings.admin_token[0] == '\0')
+    if (fields == NULL || server->settings.admin_token[0] == '\0' || is_health(server))
         return fields != NULL;
     snprintf(field, sizeof field, "Authorization: Bearer %s", server->settings.admin_token);
     return curl_slist_append(fields, field) != NULL;
@@ -259,6 +263,11 @@ bool cli_http_ask(struct cli_server *server, const char *method, const char *pat
         ret->body_bytes--;
         return true;
     }
+    if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
+        snprintf(
+            words, sizeof words,
+            "it shows another key than SINKONCE_ADMIN_CERT_FILE holds; was the file replaced, and no SIGHUP "
+            "sent or the SIGHUP refused?  With --ca-file the certificate's authority is asked instead");
     snprintf(ret_why, why_bytes_max, "%s", words[0] != '\0' ? words : curl_easy_strerror(code));
     text_deinit(&text);
     return false;

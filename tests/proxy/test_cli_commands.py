@@ -415,6 +415,11 @@ class Spoken(unittest.TestCase):
             self.assertEqual(self.server.asked[0][3].get("Authorization"), expected)
             self.assertNotIn("of-the", done.stderr)
 
+    def test_health_does_not_check_whom_it_asks_and_shows_no_token(self):
+        self.command("health", env={"SINKONCE_ADMIN_TOKEN": "s3cret"})
+        self.assert_asked("GET", "/readyz")
+        self.assertNotIn("Authorization", self.server.asked[0][3])
+
     def test_a_socket_in_the_file_system_is_asked_like_a_port(self):
         path = os.path.join(self.folder, "a.sock")
         server = UnixServer(path, Recorder)

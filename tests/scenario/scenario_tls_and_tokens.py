@@ -256,6 +256,16 @@ class Commands(Case):
         done = self.proxy.run("status", "--admin", address, "--ca-file", self.ours.certificate)
         self.assertEqual(done.returncode, 69, done)
 
+    def test_a_certificate_that_was_replaced_without_sighup_is_told_apart_from_a_stranger(self):
+        self.serve_tls(ports=("admin",))
+        self.install(self.ours.issue("renewed"), "admin")
+        done = self.proxy.run("status")
+        self.assertEqual(done.returncode, 69, done)
+        self.assertIn("was the file replaced, and no SIGHUP sent or the SIGHUP refused?", done.stderr)
+        self.assertEqual(self.proxy.run("status", "--ca-file", self.ours.certificate).returncode, 0)
+        self.hangup()
+        self.assertEqual(self.proxy.run("status").returncode, 0)
+
     def test_check_and_serve_name_every_mistake_and_show_no_secret(self):
         locked = self.ours.issue("locked", password="opensesame")
         old = self.ours.issue("old", begin=-9, end=-2)
