@@ -69,7 +69,7 @@ static void check_dapr(struct slice answer, uint8_t sent_bits)
         body_bytes += (size_t)snprintf(body + body_bytes, sizeof body - body_bytes, "%s", entries[i]);
         sites[i] = (struct record_site){ .whole = { begin, body_bytes },
                                          .record = i == ENTRIES - 1 ? NO_RECORD : i };
-        sent[i] = i == ENTRIES - 1 || (sent_bits >> i & 1u) != 0;
+        sent[i] = i == ENTRIES - 1 || ((unsigned)sent_bits >> i & 1u) != 0;
         outcomes[i] = OUTCOME_NOT_SENT;
     }
     struct identified identified = { .shape = SHAPE_IS_ENVELOPE,
