@@ -56,7 +56,7 @@ static const char *one_or_many(uint64_t count, const char *one, const char *many
     return count == 1 ? one : many;
 }
 
-static void warn_of_ledger(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
+static void warn_of_ledger(json_t *warnings, const struct store_figures *figures)
 {
     if (figures->is_failing)
         warn(warnings, "The ledger fails: nothing is sent, and every write is answered with 503 until the "
@@ -67,10 +67,6 @@ static void warn_of_ledger(json_t *warnings, const struct store_figures *figures
              " bytes): new records get 503, duplicates are still "
              "answered; raise SINKONCE_LEDGER_MAX or make room on the disk.",
              figures->used_bytes, figures->max_bytes);
-    if (now_ms < figures->created_ms + LEDGER_IS_NEW_MS)
-        warn(warnings,
-             "The ledger is less than a day old: it knows nothing of records that were applied before it "
-             "was created.");
 }
 
 static void warn_of_records(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
@@ -89,6 +85,14 @@ static void warn_of_records(json_t *warnings, const struct store_figures *figure
     if (figures->replay_open_count > 0)
         warn(warnings, "%" PRIu64 " replay %s open: applied records inside are sent again: see GET /replays.",
              figures->replay_open_count, one_or_many(figures->replay_open_count, "window is", "windows are"));
+}
+
+static void warn_of_age(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
+{
+    if (now_ms < figures->created_ms + LEDGER_IS_NEW_MS)
+        warn(warnings,
+             "The ledger is less than a day old: it knows nothing of records that were applied before it "
+             "was created.");
 }
 
 /* Since the older of the two samples; since the start while there is none. */
@@ -216,12 +220,13 @@ void admin_on_status(struct admin_call *call)
     uint64_t now_ms = clock_unix_ms();
     json_t *warnings = json_array();
     store_figures_get(call->admin->parts.store, &figures);
-    warn_of_ledger(warnings, &figures, now_ms);
+    warn_of_ledger(warnings, &figures);
     warn_of_records(warnings, &figures, now_ms);
     warn_of_traffic(warnings, call->admin);
     warn_of_mode(warnings, state, settings);
     warn_of_settings(warnings, settings);
     warn_of_credentials(warnings, call->admin, now_ms);
+    warn_of_age(warnings, &figures, now_ms);
     uint64_t uptime_ms = now_ms > state->started_ms ? now_ms - state->started_ms : 0;
     admin_answer_json(
         call, 200,

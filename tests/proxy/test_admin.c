@@ -386,6 +386,8 @@ static void test_status_warns_in_a_sentence_for_each_thing_to_do(void **state)
     assert_body_has("SINKONCE_MODE is off");
     assert_body_has("SINKONCE_TARGET_VERIFY is off");
     assert_body_has("SINKONCE_ADMIN_TOKEN is not set");
+    assert_body_has("\"warnings\":[\"The ledger fails"); /* the most urgent first */
+    assert_body_has("before it was created.\"]");        /* and last what is only to be remembered */
 }
 
 static void test_a_doubt_of_this_moment_is_no_warning_yet(void **state)
