@@ -21,7 +21,7 @@ say() { printf '\n== %s\n' "$*"; }
 build() {
     local type=$1; shift
     say "building $type"
-    cmake -S . -B "build/$type" -G Ninja -DCMAKE_BUILD_TYPE="$type" "$@" >"build/$type.configure.log" 2>&1 ||
+    cmake -S . -B "build/$type" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DSINKONCE_TESTS=ON "$@" >"build/$type.configure.log" 2>&1 ||
         { cat "build/$type.configure.log"; return 1; }
     ninja -C "build/$type" -j"$jobs" >"build/$type.build.log" 2>&1 || { grep -E -A3 'error:|FAILED' "build/$type.build.log" | head -n 40; return 1; }
 }
