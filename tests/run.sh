@@ -52,7 +52,7 @@ suite Release -LE 'e2e|image|page' "$@"
 if [ "$mode" = full ]; then
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66
     build Asan && suite Asan -LE 'e2e|image|page|plain' || failed=$((failed + 1))
-    build Tsan && suite Tsan -LE 'e2e|image|page|plain' || failed=$((failed + 1))
+    build Tsan && suite Tsan -LE 'e2e|image|page|plain|onethread' || failed=$((failed + 1))
     suite Release -L 'e2e|image|page'
 fi
 
