@@ -14,7 +14,7 @@ from sinkonce import wait_for
 # refused ends.
 SESSION_MS, TOKEN_SECONDS = 2000, 12
 FREEZE_SECONDS = 1.25 * SESSION_MS / 1000
-ROUND, ROUNDS_MAX = 100, 400  # records that are fed until something has been seen; so many times at most
+ROUND, PATIENCE = 100, 240  # records that are fed again and again until something has been seen; seconds, at most
 FREEZES_MAX = 10
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
 HANDLERS = "org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecured"
@@ -49,6 +49,19 @@ def worker_properties(cluster):
             **{client + name: value for client in clients for name, value in login.items()}}
 
 
+class Growth:
+    """How far a counter has grown that begins again at 0 when its client is made anew."""
+
+    def __init__(self, read):
+        self.read, self.last, self.grown = read, read(), 0
+
+    def now(self):
+        value = self.read()
+        self.grown += value - self.last if value >= self.last else value
+        self.last = value
+        return self.grown
+
+
 class Session:
     """The flow over the listener with sessions."""
 
@@ -57,12 +70,11 @@ class Session:
 
     def feed_until(self, has_happened, what):
         """Keep the records flowing until then."""
-        for _ in range(ROUNDS_MAX):
-            if has_happened():
-                return
+        limit = time.monotonic() + PATIENCE
+        while not has_happened():
+            demand(time.monotonic() < limit, "after %d records still not: %s", len(self.flow.produced()), what)
             self.flow.feed(ROUND)
             self.flow.wait_applied(len(self.flow.produced()) - ROUND)
-        demand(False, "after %d records still not: %s", ROUNDS_MAX * ROUND, what)
 
     def consumers(self, attribute):
         return self.cluster.metric(CONSUMERS, attribute, self.flow.worker.jmx_port)
@@ -73,8 +85,8 @@ class Session:
 
     def authenticate_again(self, count):
         """So often, by the tasks' own consumers on connections that stay, and with tokens newer than the first."""
-        wanted = self.consumers(AGAIN) + count
-        self.feed_until(lambda: self.consumers(AGAIN) >= wanted and self.tokens() >= 2,
+        again = Growth(lambda: self.consumers(AGAIN))
+        self.feed_until(lambda: again.now() >= count and self.tokens() >= 2,
                         "%d authentications on a running connection, with a new token" % count)
         demand(self.cluster.metric(BROKER, AGAIN) >= count, "the broker has not seen the consumers authenticate again")
 
