@@ -44,10 +44,15 @@ class DeafTarget:
 
     @staticmethod
     def _answer(connection):
+        """Head and body of a request may come apart; the body is one record, and its end is its brace."""
+        waiting = b""
         with connection:
             try:
-                while b"__offset" in connection.recv(65536):
-                    connection.sendall(ANSWER)
+                while piece := connection.recv(65536):
+                    waiting += piece
+                    if b"__offset" in waiting and waiting.endswith(b"}"):
+                        waiting = b""
+                        connection.sendall(ANSWER)
             except OSError:
                 pass
 
