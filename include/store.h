@@ -30,6 +30,7 @@ enum store_status {
     STORE_FULL,   /* the size limit or the disk; nothing was claimed */
     STORE_FAILED, /* the disk failed; what is on it is known only after it has been read back */
     STORE_BUSY,   /* more in doubt than in_doubt_max: nothing was claimed */
+    STORE_CROWDED,/* a partition that was never met, above partitions_max: nothing was claimed */
 };
 
 enum { RECORD_CONTEXT_BYTES_MAX = 1024, STORE_VERSION_BYTES = 32 };
@@ -128,6 +129,7 @@ struct store_options {
     bool is_network_fs_allowed;   /* tests only */
     enum doubt_policy policy;
     uint64_t in_doubt_max;        /* records */
+    uint64_t partitions_max;      /* no partition is met above it, those that are known go on; 0: any number */
     uint32_t marks;               /* offsets per partition for which marks are kept */
     bool is_identity_checked;     /* off: marks are neither kept nor compared */
     uint64_t window;              /* offsets below the highest applied one in which gaps are exact */
@@ -163,7 +165,7 @@ void store_port_deliver(struct store_port *port);                      /* [port]
  *   STORE_OK      the claim is on disk; ret_verdicts[i] says what is known of records[i].
  *                 When any verdict is IN_FLIGHT, IN_DOUBT or CONFLICT nothing was claimed, and those that are
  *                 neither these nor APPLIED read VERDICT_NEW although they are free.
- *   STORE_FULL, STORE_BUSY  nothing was claimed; ret_verdicts means nothing
+ *   STORE_FULL, STORE_BUSY, STORE_CROWDED  nothing was claimed; ret_verdicts means nothing
  *   STORE_FAILED  the claim may be on disk or not: nothing may be sent; the store itself releases it once it can
  * A claim that is all APPLIED is answered even while the store is full.
  * Postings of one port are applied in the order posted.
@@ -276,7 +278,8 @@ enum question_kind {
     DO_REPLAY_CLOSE,/* doubt_id names it, detail.  ret_count: records that were sent again */
     DO_FORGET,      /* topic, partition or -1, first..last or -1..-1; expect_count, detail: what is applied there is
                        unknown again; doubts and flights stay.  ret_count: applied records.  -1..-1 also drops what is
-                       kept of former generations.  Where ground has been folded, ret_count is its share of it */
+                       kept of former generations, and the partition itself unless a doubt, a flight, a conflict or a
+                       replay window holds it.  Where ground has been folded, ret_count is its share of it */
     DO_BACKUP,      /* detail: path of a file that must not exist (MISMATCH); a consistent copy while all goes on.
                        ret_count: bytes; ret_why: what went wrong */
     ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
@@ -333,6 +336,7 @@ void store_question_deinit(struct question *question);
 /* [any] Figures that may be read at any time without asking: relaxed atomics inside. */
 struct store_figures {
     uint64_t used_bytes, max_bytes, created_ms;
+    uint64_t partition_count, partitions_max; /* of the options */
     uint64_t commit_count, commit_record_count, error_count;
     uint64_t in_doubt_records, in_doubt_oldest_ms; /* oldest: Unix time, 0: none */
     uint64_t doubts_by_cause[DOUBT_COUNT];         /* those of now */

@@ -176,6 +176,12 @@ static void log_end(const struct exchange *ex)
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "record.unkeyed", finish_rows[ex->finish].words,
                           log_slice("path", ex->request->head.path));
         break;
+    case FINISH_PARTITIONS_FULL:
+        LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", finish_rows[ex->finish].words,
+                          log_slice("topic", ex->identified.records[0].key.topic),
+                          log_integer("partition", ex->identified.records[0].key.partition),
+                          log_text("limit", "SINKONCE_MAX_PARTITIONS"));
+        break;
     case FINISH_BUSY:
     case FINISH_TOO_MANY_RECORDS:
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "limit.hit", finish_rows[ex->finish].words,
@@ -249,6 +255,8 @@ void account_finish(const struct exchange *ex)
     metrics_observe(HISTOGRAM_OVERHEAD_DURATION, whole_ns > ex->target_ns ? whole_ns - ex->target_ns : 0);
     if (ex->finish == FINISH_UNKEYED_REFUSED)
         metrics_add(COUNTER_REFUSED_UNKEYED, 1);
+    if (ex->finish == FINISH_PARTITIONS_FULL)
+        metrics_add(COUNTER_REFUSED_PARTITIONS, 1);
     log_end(ex);
     log_access_line(ex, now_ns);
 }

@@ -40,8 +40,7 @@ static void render_metrics(struct admin_call *call)
                                        .is_open_metrics = is_open_metrics_asked(&call->request->head),
                                        .has_partitions = parts->settings->has_partition_metrics,
                                        .partitions = call->question.ret.partitions,
-                                       .partition_count = call->question.ret_row_count,
-                                       .partition_total = (size_t)call->question.ret_count };
+                                       .partition_count = call->question.ret_row_count };
     admin_answer_text(call, 200,
                       view.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                                            : "text/plain; version=0.0.4; charset=utf-8",
@@ -210,14 +209,15 @@ static json_t *ledger_json(const struct store_figures *figures)
                   "in_doubt_oldest", admin_time_json(figures->in_doubt_oldest_ms), "in_doubt_by_cause",
                   causes, "entered_in_doubt_by_cause", entered, "resolved", resolved);
     json_t *more = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "used_bytes",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "used_bytes",
         (json_int_t)figures->used_bytes, "max_bytes", (json_int_t)figures->max_bytes, "commits",
         (json_int_t)figures->commit_count, "commit_records", (json_int_t)figures->commit_record_count,
         "errors", (json_int_t)figures->error_count, "intervals", (json_int_t)figures->interval_count,
-        "conflicts_open", (json_int_t)figures->conflict_open_count, "conflicts",
-        (json_int_t)figures->conflict_count, "first_sights", (json_int_t)figures->first_sight_count,
-        "below_window", (json_int_t)figures->below_window_count, "replay_windows",
-        (json_int_t)figures->replay_open_count);
+        "partitions", (json_int_t)figures->partition_count, "partitions_max",
+        (json_int_t)figures->partitions_max, "conflicts_open", (json_int_t)figures->conflict_open_count,
+        "conflicts", (json_int_t)figures->conflict_count, "first_sights",
+        (json_int_t)figures->first_sight_count, "below_window", (json_int_t)figures->below_window_count,
+        "replay_windows", (json_int_t)figures->replay_open_count);
     json_object_update(json, more);
     json_decref(more);
     return json;

@@ -67,6 +67,13 @@ static void warn_of_ledger(json_t *warnings, const struct store_figures *figures
              " bytes): new records get 503, duplicates are still "
              "answered; raise SINKONCE_LEDGER_MAX or make room on the disk.",
              figures->used_bytes, figures->max_bytes);
+    if (figures->partitions_max > 0 && figures->partition_count >= figures->partitions_max)
+        warn(warnings,
+             "The ledger has met %" PRIu64 " partitions, and SINKONCE_MAX_PARTITIONS is %" PRIu64
+             ": a new one gets 503.  Look at GET /partitions for topics that should not be there; forget "
+             "those "
+             "that are gone, or raise it.",
+             figures->partition_count, figures->partitions_max);
 }
 
 static void warn_of_records(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
@@ -182,12 +189,14 @@ static const char *state_name(const struct program_state *state, const struct st
 
 static json_t *ledger_json(const struct store *store, const struct store_figures *figures)
 {
-    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "id", store_id(store), "created",
-                     admin_time_json(figures->created_ms), "boots", (json_int_t)figures->boot_count,
-                     "used_bytes", (json_int_t)figures->used_bytes, "max_bytes",
-                     (json_int_t)figures->max_bytes, "commits", (json_int_t)figures->commit_count, "errors",
-                     (json_int_t)figures->error_count, "intervals", (json_int_t)figures->interval_count,
-                     "full", (int)figures->is_full, "failing", (int)figures->is_failing);
+    return json_pack(
+        "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "id", store_id(store), "created",
+        admin_time_json(figures->created_ms), "boots", (json_int_t)figures->boot_count, "used_bytes",
+        (json_int_t)figures->used_bytes, "max_bytes", (json_int_t)figures->max_bytes, "commits",
+        (json_int_t)figures->commit_count, "errors", (json_int_t)figures->error_count, "intervals",
+        (json_int_t)figures->interval_count, "partitions", (json_int_t)figures->partition_count,
+        "partitions_max", (json_int_t)figures->partitions_max, "full", (int)figures->is_full, "failing",
+        (int)figures->is_failing);
 }
 
 static json_t *counter_json(enum counter counter)

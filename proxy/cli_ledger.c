@@ -22,6 +22,7 @@ static struct store_options options_of(const struct settings *settings)
                                    .is_missing_refused = settings->is_ledger_missing_refused,
                                    .policy = POLICY_HOLD,
                                    .in_doubt_max = settings->in_doubt_max,
+                                   .partitions_max = settings->partitions_max,
                                    .marks = (uint32_t)settings->marks,
                                    .is_identity_checked = settings->identity != IDENTITY_OFF,
                                    .window = settings->window,

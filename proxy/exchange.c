@@ -385,7 +385,8 @@ static void exchange_on_claimed(struct claim *claim, enum store_status status)
     claim->contexts = NULL;
     static const enum finish finish_of[] = { [STORE_FULL] = FINISH_LEDGER_FULL,
                                              [STORE_FAILED] = FINISH_LEDGER_FAILED,
-                                             [STORE_BUSY] = FINISH_DOUBTS_FULL };
+                                             [STORE_BUSY] = FINISH_DOUBTS_FULL,
+                                             [STORE_CROWDED] = FINISH_PARTITIONS_FULL };
     if (status != STORE_OK) {
         claim->ret_claim_id = 0;
         if (is_observed(ex)) /* a plain proxy that only looks on must not stop for its notebook */

@@ -186,6 +186,9 @@ static void ledger_write(FILE *out, const struct store_figures *figures)
             figures->commit_record_count, figures->commit_count);
     value_write(out, "ledger_intervals", "gauge", "Intervals that the applied offsets are kept as.",
                 figures->interval_count);
+    value_write(out, "partitions", "gauge", "Partitions that the ledger has met.", figures->partition_count);
+    value_write(out, "partitions_max", "gauge", "Partitions that it may meet; a new one above it gets 503.",
+                figures->partitions_max);
     head_write(out, "ledger_errors_total", "counter", "Failures of the disk or the database.");
     fprintf(out, "sinkonce_ledger_errors_total{op=\"commit\"} %" PRIu64 "\n", figures->error_count);
     value_write(out, "ledger_full", "gauge", "1 while nothing new is claimed for want of room.",
@@ -390,11 +393,6 @@ static void partition_gauge_write(struct text *text, const struct partition_gaug
  * the room is taken once, and each line is put together where it stays. */
 static void partitions_write(struct text *text, const struct metrics_view *view)
 {
-    text_add_chars(text,
-                   "# HELP sinkonce_partitions Partitions that the ledger has met; 10,000 are told apart.\n"
-                   "# TYPE sinkonce_partitions gauge\nsinkonce_partitions ");
-    text_add_number(text, (int64_t)view->partition_total);
-    text_add_chars(text, "\n");
     text_reserve(text, partitions_room(view->partitions, view->partition_count));
     for (size_t i = 0; i < PARTITION_GAUGE_COUNT; i++)
         partition_gauge_write(text, &partition_gauges[i], view->partitions, view->partition_count);

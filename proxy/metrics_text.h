@@ -15,7 +15,7 @@ struct metrics_view {
     bool is_open_metrics;
     bool has_partitions;
     const struct partition_row *partitions; /* borrowed */
-    size_t partition_count, partition_total; /* those that there are in all */
+    size_t partition_count;                 /* at most 10,000 are told apart */
 };
 
 /* [any] Owned by the caller, zero-terminated; NULL: no memory. */

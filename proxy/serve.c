@@ -354,6 +354,7 @@ static int ledger_open(struct server *server)
         .is_missing_refused = settings->is_ledger_missing_refused,
         .policy = policy_of(settings->in_doubt),
         .in_doubt_max = settings->in_doubt_max,
+        .partitions_max = settings->partitions_max,
         .marks = (uint32_t)settings->marks,
         .is_identity_checked = settings->identity != IDENTITY_OFF,
         .window = settings->window,

@@ -7,6 +7,7 @@
  *     any flight, held doubt  it waits for that range, holding nothing; judged again when the range changes, and
  *                             answered as it stands when its time is over
  *     all applied             answered, nothing is written
+ *     too many partitions     refused, when one was never met
  *     else                    what is new becomes INTENT, what a policy re-opens too, all or none
  */
 #include <assert.h>
@@ -302,16 +303,19 @@ static struct judgement judge(struct machine *machine, struct claim *claim)
 
 /* ---- acting ----------------------------------------------------------------------------------------------------- */
 
-static void note_conflict(struct machine *machine, const struct judgement *judgement)
+/* STORE_CROWDED: a first sight, and no room to write it down. */
+static enum store_status note_conflict(struct machine *machine, const struct judgement *judgement)
 {
     const struct record *offender = judgement->offender;
     if (offender == NULL || machine->mode == MACHINE_READ)
-        return;
+        return STORE_OK;
     struct partition *partition = partitions_find(machine, offender->key.topic, offender->key.partition);
+    if (partition == NULL && !partitions_have_room(machine, 1))
+        return STORE_CROWDED;
     if (partition == NULL)
         partition = partitions_add(machine, offender->key.topic, offender->key.partition);
     if (partition == NULL)
-        return;
+        return STORE_OK; /* no memory: the transaction is spoilt */
     machine->figures.first_sight_count += judgement->is_first_sight;
     struct conflict_row what = { .offset = offender->key.offset,
                                  .stored = judgement->stored,
@@ -320,6 +324,7 @@ static void note_conflict(struct machine *machine, const struct judgement *judge
                                  .is_tail = !judgement->is_first_sight &&
                                             is_tail(machine, partition, offender->key.offset) };
     audit_conflict(machine, partition, &what);
+    return STORE_OK;
 }
 
 /* False: no memory, and the transaction is spoilt. */
@@ -479,8 +484,19 @@ static void begin_results(struct claim *claim)
     claim->ret_new_count = claim->ret_retried_count = claim->ret_replayed_count = 0;
 }
 
+/* Would CLAIM bring more partitions than there is room for?  No memory to look: act() will have none either. */
+static bool is_crowded(const struct machine *machine, const struct claim *claim, struct judgement *judgement)
+{
+    if (!judgement->has_unknown)
+        return false;
+    if (judgement->firsts.count == 0 && !firsts_find(machine, claim, &judgement->firsts))
+        return false;
+    return !partitions_have_room(machine, judgement->firsts.count);
+}
+
 /* STORE_OK: the claim may be acted on.  A claim that only re-opens doubts is never too many: it makes them fewer. */
-static enum store_status may_write(const struct machine *machine, const struct judgement *judgement)
+static enum store_status may_write(const struct machine *machine, const struct claim *claim,
+                                   struct judgement *judgement)
 {
     if (machine->mode == MACHINE_READ)
         return STORE_FULL;
@@ -488,6 +504,8 @@ static enum store_status may_write(const struct machine *machine, const struct j
         return STORE_OK;
     if (machine->mode == MACHINE_NO_CLAIM)
         return STORE_FULL;
+    if (is_crowded(machine, claim, judgement))
+        return STORE_CROWDED;
     bool is_busy =
         judgement->retried_count == 0 && machine->figures.in_doubt_records > machine->settings.in_doubt_max;
     return is_busy ? STORE_BUSY : STORE_OK;
@@ -589,11 +607,11 @@ static enum trial try_claim(struct machine *machine, struct claim *claim, const 
     }
     machine->figures.below_window_count += judgement.folded_count;
     if (judgement.is_conflict) {
-        note_conflict(machine, &judgement);
+        status = note_conflict(machine, &judgement);
     } else if (is_late) {
         tell_as_flight(claim);
     } else if (!is_held) {
-        if (change_count > 0 && (status = may_write(machine, &judgement)) == STORE_OK)
+        if (change_count > 0 && (status = may_write(machine, claim, &judgement)) == STORE_OK)
             act(machine, claim, &judgement);
         else if (claim->record_count == 1 && judgement.reply_from != NULL)
             replies_give(machine, judgement.reply_from, claim->records[0].key.offset, claim);

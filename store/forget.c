@@ -2,7 +2,8 @@
  * forget.c - applied records that are to be unknown again, because a person says so.
  *
  * Doubts and flights stay: what is not known cannot be forgotten.  A partition that is forgotten as a whole also loses
- * the histories that new topics under its name have ended.
+ * the histories that new topics under its name have ended, and leaves itself when nothing else holds it: there is room for
+ * another one then (partitions_max).
  */
 #include <stdio.h>
 #include "applied.h"
@@ -66,6 +67,11 @@ static void forget_past(struct machine *machine, const struct partition *partiti
     }
 }
 
+static bool is_held(const struct partition *partition)
+{
+    return partition->opens.count > 0 || partition->conflict != NULL || partition->replay_count > 0;
+}
+
 static void forget_whole(struct machine *machine, struct partition *partition)
 {
     struct part_row *row = &partition->row;
@@ -73,8 +79,10 @@ static void forget_whole(struct machine *machine, struct partition *partition)
     machine->figures.interval_count -= row->interval_count;
     row->seen_first = row->lowest = row->highest = -1;
     row->applied_count = row->interval_count = row->folded_to = row->swept_to = 0;
-    partitions_touch(machine, partition);
     forget_past(machine, partition);
+    partition->is_over = !is_held(partition);
+    if (!partition->is_over)
+        partitions_touch(machine, partition);
 }
 
 static void forget_range(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
@@ -120,4 +128,5 @@ void do_forget(struct machine *machine, struct question *question)
          partition = partitions_next(machine, partition))
         if (is_named(question, partition))
             forget(machine, partition, question);
+    partitions_sweep(machine);
 }

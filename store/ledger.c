@@ -109,6 +109,7 @@ static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_
     to->first_sight_count = from.first_sight_count;
     to->below_window_count = from.below_window_count;
     to->interval_count = from.interval_count;
+    to->partition_count = from.partition_count;
     to->jump_count = from.jump_count;
     to->rewind_count = from.rewind_count;
     to->replayed_count = from.replayed_count;
@@ -654,6 +655,7 @@ static struct machine_settings machine_settings_of(const struct store_options *o
 {
     return (struct machine_settings){ .policy = options->policy,
                                       .in_doubt_max = options->in_doubt_max,
+                                      .partitions_max = options->partitions_max,
                                       .marks = options->marks,
                                       .is_identity_checked = options->is_identity_checked,
                                       .window = options->window,
@@ -705,6 +707,7 @@ static enum store_open_status start(struct ledger *ledger, const struct store_op
     if (status != STORE_OPENED)
         return status;
     ledger->figures.max_bytes = options->ledger_bytes_max;
+    ledger->figures.partitions_max = options->partitions_max;
     ledger->figures.created_ms = ledger->row.created_ms;
     ledger->figures.boot_count = ledger->row.boot_count;
     env_reserve(&ledger->env);

@@ -200,5 +200,6 @@ void machine_figures_get(struct machine *machine, struct machine_figures *ret_fi
     if (machine->is_oldest_stale)
         machine->figures.in_doubt_oldest_ms = oldest_doubt_ms(machine);
     machine->is_oldest_stale = false;
+    machine->figures.partition_count = machine->partition_count;
     *ret_figures = machine->figures;
 }

@@ -24,6 +24,7 @@ struct machine;
 struct machine_settings {
     enum doubt_policy policy;
     uint64_t in_doubt_max;
+    uint64_t partitions_max; /* 0: any number */
     uint32_t marks;
     bool is_identity_checked;
     uint64_t window;
@@ -49,6 +50,7 @@ struct machine_figures {
     uint64_t entered_by_cause[DOUBT_COUNT];
     uint64_t resolved_applied, resolved_not_applied, resolved_retry, resolved_assumed;
     uint64_t conflict_open_count, conflict_count, first_sight_count, below_window_count, interval_count;
+    uint64_t partition_count;
     uint64_t jump_count, rewind_count, replayed_count, replay_open_count;
     uint64_t changed_record_count; /* records claimed or settled since the start */
 };

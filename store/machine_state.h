@@ -38,6 +38,7 @@ struct partition {
     struct conflict_row *conflict; /* owned; NULL: none undecided */
     struct replay *replay; /* borrowed: this is only the set of what it has sent again; NULL: a partition */
     size_t replay_count;   /* windows over it */
+    bool is_over;          /* forgotten as a whole: leaves with the next sweep */
     bool is_dirty;
     struct partition *next_dirty;     /* borrowed */
     struct partition *next_in_bucket; /* borrowed */

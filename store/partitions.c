@@ -1,10 +1,12 @@
 /*
  * partitions.c - the partitions that the ledger has met: a hash table over the PART rows, and a list by name.
  *
- * None ever leaves, so the list is put in order only when one has come, and only for who asks: claims need no order.
+ * One leaves only when a person forgets it, so the list is put in order only when one has come, and only for who asks:
+ * claims need no order.
  */
 #include "partitions.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include "opens.h"
 #include "replays.h"
@@ -93,6 +95,12 @@ static struct partition *insert(struct machine *machine, struct slice topic, int
     return partition;
 }
 
+bool partitions_have_room(const struct machine *machine, size_t count)
+{
+    uint64_t max = machine->settings.partitions_max;
+    return max == 0 || (machine->partition_count <= max && max - machine->partition_count >= count);
+}
+
 static void begin_history(struct machine *machine, struct partition *partition, uint32_t generation)
 {
     partition->row = (struct part_row){ .pid = machine->counters.next_pid++,
@@ -146,6 +154,46 @@ void partitions_untouch(struct machine *machine, struct partition *partition)
         *link = partition->next_dirty;
     partition->is_dirty = false;
     partition->next_dirty = NULL;
+}
+
+static void unlink_from_bucket(struct machine *machine, const struct partition *partition)
+{
+    struct partition **link = bucket_of(machine, topic_of(partition), partition->number);
+    while (*link != partition)
+        link = &(*link)->next_in_bucket;
+    *link = partition->next_in_bucket;
+}
+
+static void drop(struct machine *machine, struct partition *partition)
+{
+    struct key key = key_part(topic_of(partition), partition->number);
+    assert(partition->opens.count == 0 && partition->conflict == NULL && partition->replay_count == 0);
+    if (partition->is_dirty)
+        partitions_untouch(machine, partition);
+    for (size_t i = 0; i < ENDED_DOUBTS; i++)
+        if (machine->ended[i].partition == partition)
+            machine->ended[i] = (struct ended_doubt){ 0 };
+    rows_delete(machine->rows, key_slice(&key));
+    unlink_from_bucket(machine, partition);
+    opens_forget(machine, partition);
+    free(partition);
+}
+
+/* In one pass: a topic that goes may have thousands. */
+void partitions_sweep(struct machine *machine)
+{
+    size_t kept_count = 0, sorted_count = 0;
+    for (size_t i = 0; i < machine->partition_count; i++) {
+        struct partition *partition = machine->by_name[i];
+        if (partition->is_over) {
+            drop(machine, partition);
+            continue;
+        }
+        machine->by_name[kept_count++] = partition;
+        sorted_count += i < machine->sorted_count;
+    }
+    machine->partition_count = kept_count;
+    machine->sorted_count = sorted_count;
 }
 
 static int order_of(const struct partition *partition, const char *topic, int32_t number)

@@ -557,6 +557,76 @@ static void test_too_many_doubts_stop_new_claims_but_not_duplicates(void **state
     assert_int_equal(desk_offer(&desk, "orders", 3, 100, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
 }
 
+static void begin_with_partitions(uint64_t partitions_max, bool is_first_sight_held)
+{
+    struct store_options options = desk_options(folder);
+    options.partitions_max = partitions_max;
+    options.is_first_sight_held = is_first_sight_held;
+    begin(&options);
+}
+
+static void test_too_many_partitions_stop_new_ones_and_those_that_are_known_go_on(void **state)
+{
+    (void)state;
+    begin_with_partitions(2, false);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    assert_int_equal(desk_offer(&desk, "orders", 4, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    order_init(&b, "orders", 5, 0, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
+    order_init(&b, "orders", 3, 1, 1); /* all or none: the known one is not claimed beside it */
+    order_add(&b, "parcels", 3, 0, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
+    assert_int_equal(b.claim.ret_claim_id, 0);
+    assert_int_equal(desk_state(&desk, "orders", 3, 1), RECORD_ABSENT);
+    assert_int_equal(desk_state(&desk, "parcels", 3, 0), RECORD_ABSENT);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 1, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
+static void test_the_partitions_of_one_claim_are_counted_once_each(void **state)
+{
+    (void)state;
+    begin_with_partitions(2, false);
+    order_init(&b, "orders", 3, 0, 1);
+    order_add(&b, "orders", 4, 0, MARK_NONE);
+    order_add(&b, "orders", 5, 0, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
+    order_init(&b, "orders", 3, 0, 1);
+    order_add(&b, "orders", 4, 0, MARK_NONE);
+    order_add(&b, "orders", 3, 9, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.claim.ret_new_count, 3);
+}
+
+static void test_a_first_sight_that_would_be_held_takes_the_room_of_a_partition_too(void **state)
+{
+    (void)state;
+    begin_with_partitions(1, true);
+    order_init(&b, "orders", 3, 7, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_OK);
+    assert_int_equal(b.verdicts[0], VERDICT_CONFLICT);
+    order_init(&b, "orders", 4, 7, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
+}
+
+static void test_a_partition_that_is_forgotten_makes_room(void **state)
+{
+    (void)state;
+    begin_with_partitions(1, false);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+    order_init(&b, "parcels", 0, 0, 1);
+    assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
+    struct question question = { .kind = DO_FORGET,
+                                 .topic = "orders",
+                                 .partition = 3,
+                                 .first = -1,
+                                 .last = -1,
+                                 .expect_count = 1,
+                                 .detail = "from a test" };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(desk_offer(&desk, "parcels", 0, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
 static void test_a_person_resolves_one_doubt_either_way(void **state)
 {
     (void)state;
@@ -1357,6 +1427,15 @@ static struct question forget(int64_t first, int64_t last, uint64_t expect_count
     return question;
 }
 
+static size_t partitions_listed(void)
+{
+    struct question question = { .kind = ASK_PARTITIONS, .row_count_max = 100 };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    size_t count = (size_t)question.ret_count;
+    store_question_deinit(&question);
+    return count;
+}
+
 static void test_what_is_forgotten_is_new_again_if_the_count_is_as_expected(void **state)
 {
     (void)state;
@@ -1380,13 +1459,7 @@ static void test_what_is_forgotten_is_new_again_if_the_count_is_as_expected(void
     assert_int_equal(forget(5, 9, 5).ret_status, QUESTION_OK);
     assert_int_equal(desk_offer(&desk, "orders", 3, 5, 5, mark_of_hash(90000), OUTCOME_APPLIED), VERDICT_NEW);
     assert_int_equal(forget(-1, -1, 20).ret_status, QUESTION_OK);
-    question = (struct question){ .kind = ASK_PARTITIONS };
-    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
-    assert_int_equal(question.ret.partitions[0].applied_count, 0);
-    assert_int_equal(question.ret.partitions[0].lowest, -1);
-    assert_int_equal(question.ret.partitions[0].highest, -1);
-    assert_int_equal(question.ret.partitions[0].interval_count, 0);
-    store_question_deinit(&question);
+    assert_int_equal(partitions_listed(), 0);
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 20, mark_of_hash(7000), OUTCOME_APPLIED), VERDICT_NEW);
 }
 
@@ -1402,6 +1475,36 @@ static void test_doubts_and_flights_are_not_forgotten(void **state)
     assert_int_equal(desk_state(&desk, "orders", 3, 11), RECORD_IN_DOUBT);
     assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
     assert_int_equal(desk_state(&desk, "orders", 3, 12), RECORD_APPLIED);
+}
+
+static void test_a_partition_leaves_when_it_is_forgotten_unless_something_holds_it(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 10, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 3, 10, 1, MARK_NONE, OUTCOME_UNKNOWN);
+    desk_offer(&desk, "orders", 4, 0, 10, mark_of_timestamp(1), OUTCOME_APPLIED);
+    desk_offer(&desk, "orders", 4, 0, 1, mark_of_timestamp(2), OUTCOME_APPLIED); /* a conflict */
+    desk_offer(&desk, "orders", 5, 0, 10, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&desk, "parcels", 3, 0, 10, MARK_NONE, OUTCOME_APPLIED);
+    struct question question = { .kind = DO_FORGET,
+                                 .topic = "orders",
+                                 .partition = -1,
+                                 .first = -1,
+                                 .last = -1,
+                                 .expect_count = 30,
+                                 .detail = "from a test" };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(partitions_listed(), 3); /* a doubt, a conflict, and another topic */
+    struct question resolve = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(10), .is_applied = true };
+    assert_int_equal(desk_ask(&desk, &resolve), STORE_OK);
+    assert_int_equal(forget(-1, -1, 1).ret_status, QUESTION_OK);
+    assert_int_equal(partitions_listed(), 2);
+    assert_int_equal(desk_ask(&desk, &resolve), STORE_OK); /* whose partition is gone */
+    assert_int_equal(resolve.ret_status, QUESTION_NOT_FOUND);
+    assert_int_equal(desk_offer(&desk, "parcels", 3, 0, 10, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
 }
 
 static void test_an_answer_is_forgotten_with_its_record(void **state)
@@ -1486,6 +1589,10 @@ int main(void)
         TEST(test_the_policy_assume_applied_drops_a_doubt_and_counts_it),
         TEST(test_a_policy_acts_for_the_whole_claim_or_not_at_all),
         TEST(test_too_many_doubts_stop_new_claims_but_not_duplicates),
+        TEST(test_too_many_partitions_stop_new_ones_and_those_that_are_known_go_on),
+        TEST(test_the_partitions_of_one_claim_are_counted_once_each),
+        TEST(test_a_first_sight_that_would_be_held_takes_the_room_of_a_partition_too),
+        TEST(test_a_partition_that_is_forgotten_makes_room),
         TEST(test_a_person_resolves_one_doubt_either_way),
         TEST(test_a_filter_resolves_what_it_names_if_the_count_is_as_expected),
         TEST(test_a_filter_may_name_only_the_doubts_that_began_just_then),
@@ -1519,6 +1626,7 @@ int main(void)
         TEST(test_in_a_replay_window_another_record_is_still_a_conflict),
         TEST(test_what_is_forgotten_is_new_again_if_the_count_is_as_expected),
         TEST(test_doubts_and_flights_are_not_forgotten),
+        TEST(test_a_partition_leaves_when_it_is_forgotten_unless_something_holds_it),
         TEST(test_an_answer_is_forgotten_with_its_record),
         TEST(test_a_resolution_of_a_doubt_that_is_over_is_told_what_became_of_it),
         TEST(test_names_are_words_for_people),

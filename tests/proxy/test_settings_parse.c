@@ -183,6 +183,10 @@ static const struct {
     { "MAX_RESPONSE", "1023B", BAD },
     { "MAX_HEAD", "1MiB", GOOD },
     { "MAX_HEAD", "2MiB", BAD },
+    { "MAX_PARTITIONS", "0", BAD },
+    { "MAX_PARTITIONS", "1", GOOD },
+    { "MAX_PARTITIONS", "1000000", GOOD },
+    { "MAX_PARTITIONS", "1000001", BAD },
     { "MAX_RECORDS", "1000000", GOOD },
     { "MAX_RECORDS", "1000001", BAD },
     { "MAX_RECORDS", "18446744073709551617", BAD }, /* 1 in 64 bits */

@@ -81,6 +81,30 @@ class Test(harness.Scenario):
             for pieces in (1, 2, 3, 11):
                 self.assertEqual(self.status_of(post_bytes(b"x" * size), pieces), 200, (size, pieces))
 
+    def test_new_partitions_stop_at_the_limit_and_those_that_are_known_go_on(self):
+        self.serve(MAX_PARTITIONS="3")
+        for partition in range(3):
+            self.assertEqual(self.send(0, partition=partition).status, 200)
+        self.assert_crowded(self.send(0, partition=3))
+        self.assert_crowded(self.send(0, "parcels"))
+        self.assertEqual(self.applied(0, "parcels"), 0)
+        self.assertEqual((self.send(1, partition=2).status, self.send(0).outcome), (200, "duplicate"))
+        self.assert_metric('http_refused_total{reason="partitions"}', 2)
+        self.assert_metric("partitions", 3)
+        self.assertTrue(any("SINKONCE_MAX_PARTITIONS is 3" in text for text in self.proxy.admin("GET", "/status")[1]["warnings"]))
+        with open(self.proxy.log) as log:
+            self.assertIn('"event":"limit.hit"', log.read())
+        self.restart(MAX_PARTITIONS="1")  # a ledger that holds more opens and goes on
+        self.assertEqual([self.send(2, partition=partition).status for partition in range(3)], [200] * 3)
+        self.assert_crowded(self.send(0, "parcels"))
+        forget = {"topic": "orders", "expect_count": 7, "reason": "the topic is gone"}
+        self.assertEqual(self.proxy.admin("POST", "/forget", forget)[0], 200)
+        self.assertEqual(self.send(0, "parcels").status, 200)
+        self.assert_crowded(self.send(3))
+
+    def assert_crowded(self, answer):
+        self.assert_own(answer, 503, "refused", "too-many-partitions")
+
     def test_D2_a_hundred_deliveries_of_one_record_over_all_loops_take_effect_once(self):
         self.serve(WORKERS="4", WAIT="20s")
         for offset in range(3):

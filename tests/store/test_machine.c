@@ -74,7 +74,7 @@ static uint64_t to_release[8 * ORDERS]; /* several batches may fail in a row */
 static size_t to_release_count;
 /* the run must do something */
 static uint64_t answered_count, waited_count, behind_count, failed_count, replayed_count, forgotten_count,
-    memory_failed_count, batch_count;
+    memory_failed_count, crowded_count, left_count, batch_count;
 
 /* False: the transaction has failed in the middle of its batch.  What the machine says then counts for nothing; it only
  * must come through, and all is rolled back. */
@@ -246,6 +246,20 @@ static struct expected expect(const struct claim *claim)
     return expected;
 }
 
+/* Does CLAIM bring more partitions than there is room for? */
+static bool is_crowded(const struct claim *claim)
+{
+    bool is_met[PARTITIONS];
+    uint64_t count = 0;
+    memcpy(is_met, model.is_met, sizeof is_met);
+    for (size_t i = 0; i < claim->record_count; i++)
+        is_met[partition_of(&claim->records[i])] = true;
+    for (size_t i = 0; i < PARTITIONS; i++)
+        count += is_met[i];
+    bool is_known = memcmp(is_met, model.is_met, sizeof is_met) == 0;
+    return !is_known && settings.partitions_max != 0 && count > settings.partitions_max;
+}
+
 /* A mark that was not known is learnt with the delivery that is settled as applied. */
 static void model_claim(const struct claim *claim, enum verdict verdict, const struct record *record,
                         uint32_t context)
@@ -299,9 +313,16 @@ static void on_claim(void *shell, struct claim *claim, enum store_status status)
         return;
     }
     struct expected expected = expect(claim);
+    bool is_acting = !expected.is_conflict && !expected.is_hindered;
+    if (is_acting && is_crowded(claim)) {
+        assert_int_equal(status, STORE_CROWDED);
+        assert_int_equal(claim->ret_claim_id, 0);
+        order->state = FREE;
+        crowded_count++;
+        return;
+    }
     assert_int_equal(status, STORE_OK);
     answered_count++;
-    bool is_acting = !expected.is_conflict && !expected.is_hindered;
     if (expected.is_hindered && !expected.is_conflict)
         assert_true(order->deadline_ms <= now_ms); /* hindered: only when its time is over */
     if (expected.offender == NULL || !is_acting)
@@ -659,10 +680,21 @@ static uint64_t model_forget(int partition, int64_t from, int64_t to)
     return count;
 }
 
+/* Something of it is left: a doubt, a flight, a conflict or a window. */
+static bool is_held(int partition)
+{
+    bool is_held = model.is_in_conflict[partition];
+    for (size_t i = 0; i < SPAN; i++)
+        is_held = is_held || model.cells[partition][i].state != ABSENT;
+    for (size_t i = 0; i < WINDOWS; i++)
+        is_held = is_held || (model.windows[i].id != 0 && model.windows[i].partition == partition);
+    return is_held;
+}
+
 static void event_forget(void)
 {
     int partition = (int)pick(PARTITIONS);
-    bool is_whole = pick(8) == 0;
+    bool is_whole = pick(3) == 0;
     int64_t from = is_whole ? 0 : (int64_t)pick(SPAN), to = from + (int64_t)pick(40);
     to = is_whole || to >= SPAN ? SPAN - 1 : to;
     if (!model.is_met[partition])
@@ -680,6 +712,10 @@ static void event_forget(void)
     assert_int_equal(question.ret_count, count);
     assert_int_equal(question.ret_status, QUESTION_OK);
     forgotten_count += count;
+    if (is_whole && !is_held(partition)) {
+        model.is_met[partition] = false;
+        left_count++;
+    }
 }
 
 static void one_event(void)
@@ -812,6 +848,7 @@ static void run_seed(unsigned first_seed)
     seed = first_seed;
     settings = (struct machine_settings){ .policy = (enum doubt_policy)pick(3),
                                           .in_doubt_max = 1000000,
+                                          .partitions_max = pick(3) == 0 ? PARTITIONS - 1 : 0,
                                           .marks = 65536,
                                           .is_identity_checked = true,
                                           .window = (uint64_t)1 << 62,
@@ -854,6 +891,8 @@ static void test_F08_verdicts_and_states_are_those_of_a_naive_model(void **state
     assert_true(replayed_count > seed_count);
     assert_true(forgotten_count > seed_count);
     assert_true(memory_failed_count > seed_count);
+    assert_true(crowded_count > seed_count);
+    assert_true(left_count > 0);
     print_message("%llu batches, each compared record by record with the model\n",
                   (unsigned long long)batch_count);
 }

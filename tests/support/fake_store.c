@@ -268,8 +268,29 @@ static void remember_ended(struct store *store, const struct fake_record *record
 
 struct found {
     size_t new_count, replayed_count, retried_count, assumed_count;
-    bool is_hindered, is_conflict;
+    bool is_hindered, is_conflict, is_crowded;
 };
+
+static bool has_room(const struct store *store, size_t count)
+{
+    uint64_t max = store->options.partitions_max;
+    return max == 0 || store->partition_count + count <= max;
+}
+
+/* How many partitions CLAIM would add. */
+static size_t unknown_count(struct store *store, const struct claim *claim)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < claim->record_count; i++) {
+        const struct record_key *key = &claim->records[i].key;
+        bool is_first = find_partition(store, key) == NULL;
+        for (size_t k = 0; k < i && is_first; k++)
+            is_first = claim->records[k].key.partition != key->partition ||
+                       !slice_equals(claim->records[k].key.topic, key->topic);
+        count += is_first;
+    }
+    return count;
+}
 
 static void open_conflict(struct store *store, const struct record *record, record_mark stored,
                           bool is_first_sight)
@@ -341,7 +362,9 @@ static enum verdict judge(struct store *store, const struct claim *claim, const 
     struct fake_record *known = find(store, &record->key);
     bool is_first_sight = partition == NULL && store->options.is_first_sight_held && record->key.offset > 0 &&
                           oldest_in(claim, &record->key) > 0;
-    if (is_first_sight)
+    if (is_first_sight && !has_room(store, 1))
+        found->is_crowded = true;
+    else if (is_first_sight)
         open_conflict(store, record, MARK_NONE, true);
     if (is_first_sight || (partition != NULL && partition->conflict.id != 0)) {
         found->is_conflict = true;
@@ -440,6 +463,13 @@ static bool try_claim(struct store *store, struct claim *claim, const struct pos
     for (size_t i = 0; is_late && i < claim->record_count; i++) {
         if (claim->ret_verdicts[i] == VERDICT_NEW)
             claim->ret_verdicts[i] = VERDICT_IN_FLIGHT;
+    }
+    found.is_crowded =
+        found.is_crowded || (!is_late && !found.is_hindered && !found.is_conflict && found.new_count > 0 &&
+                             !has_room(store, unknown_count(store, claim)));
+    if (found.is_crowded) {
+        finish(&claim->posting, STORE_CROWDED);
+        return true;
     }
     if (!is_late && !found.is_hindered && !found.is_conflict) {
         if (found.new_count > 0 && found.retried_count == 0 &&
@@ -953,6 +983,32 @@ static bool is_forgotten(const struct question *question, const struct fake_reco
            (record->state == FAKE_APPLIED || record->was_applied);
 }
 
+static bool is_held(const struct store *store, const struct fake_partition *partition)
+{
+    bool is_held = partition->conflict.id != 0;
+    for (size_t i = 0; i < store->record_count; i++)
+        is_held = is_held || (store->records[i].partition == partition->partition &&
+                              strcmp(store->records[i].topic, partition->topic) == 0);
+    for (size_t i = 0; i < store->replay_count; i++)
+        is_held = is_held || (store->replays[i].partition == partition->partition &&
+                              strcmp(store->replays[i].topic, partition->topic) == 0);
+    return is_held;
+}
+
+/* Those that were forgotten as a whole, and hold nothing any more. */
+static void drop_partitions(struct store *store, const struct question *question)
+{
+    for (size_t i = store->partition_count; i > 0; i--) {
+        struct fake_partition *partition = &store->partitions[i - 1];
+        if (strcmp(partition->topic, question->topic) != 0 ||
+            (question->partition >= 0 && question->partition != partition->partition) ||
+            is_held(store, partition))
+            continue;
+        free(partition->topic);
+        *partition = store->partitions[--store->partition_count];
+    }
+}
+
 static void do_forget(struct store *store, struct question *question)
 {
     bool is_met = false;
@@ -973,6 +1029,8 @@ static void do_forget(struct store *store, struct question *question)
         if (record->state == FAKE_APPLIED)
             forget(store, record);
     }
+    if (question->ret_status == QUESTION_OK && question->first < 0 && question->last < 0)
+        drop_partitions(store, question);
 }
 
 /* A file with a word in it. */
