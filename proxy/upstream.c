@@ -283,26 +283,35 @@ void upstream_global_init(void)
     assert(rc == CURLE_OK);
 }
 
+/* Taken apart once: libcurl would do it anew for each request. */
+static CURLU *url_new(const struct target_url *target)
+{
+    bool is_v6 = strchr(target->host, ':') != NULL;
+    char *text = NULL;
+    if (asprintf(&text, "%s://%s%s%s:%u/", target->is_https ? "https" : "http", is_v6 ? "[" : "",
+                 target->host, is_v6 ? "]" : "", target->port) < 0)
+        return NULL;
+    CURLU *url = curl_url();
+    if (url != NULL && curl_url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK) {
+        curl_url_cleanup(url);
+        url = NULL;
+    }
+    free(text);
+    return url;
+}
+
 static bool urls_make(struct upstream *upstream)
 {
     const struct settings *settings = upstream->settings;
     const struct target_url *target = &settings->target;
-    const char *scheme = target->is_https ? "https" : "http";
-    bool is_v6 = strchr(target->host, ':') != NULL;
     /* A proxy is spoken to in absolute form (RFC 9112, 3.2.2); with TLS there is a tunnel instead. */
     bool is_absolute =
         !target->is_https && settings->target_proxy != NULL && settings->target_proxy[0] != '\0';
-    if (asprintf(&upstream->url, "%s://%s%s%s:%u/", scheme, is_v6 ? "[" : "", target->host, is_v6 ? "]" : "",
-                 target->port) < 0) {
-        upstream->url = NULL;
-        return false;
-    }
     if (asprintf(&upstream->target_prefix, "%s%s%s", is_absolute ? "http://" : "",
-                 is_absolute ? target->authority : "", target->base_path) < 0) {
+                 is_absolute ? target->authority : "", target->base_path) < 0)
         upstream->target_prefix = NULL;
-        return false;
-    }
-    return true;
+    upstream->url = url_new(target);
+    return upstream->target_prefix != NULL && upstream->url != NULL;
 }
 
 struct upstream *upstream_new(struct event_base *base, const struct settings *settings,
@@ -365,7 +374,7 @@ void upstream_free(struct upstream *upstream)
     upstream_name_deinit(upstream);
     upstream_loop_deinit(upstream);
     idle_table_deinit(&upstream->connections);
-    free(upstream->url);
+    curl_url_cleanup(upstream->url);
     free(upstream->target_prefix);
     credentials_release(upstream->credentials);
     free(upstream);

@@ -110,7 +110,7 @@ struct upstream {
     struct flight_list queue, ended; /* lent by the callers */
     struct name name;
     struct idle_table connections;
-    char *url;               /* owned: scheme and authority only; the rest goes into the request target */
+    CURLU *url;              /* owned: scheme and authority only; the rest goes into the request target */
     char *target_prefix;     /* owned: what stands before the request's own target */
     bool is_library_running; /* inside libcurl: nothing may call it again */
 };

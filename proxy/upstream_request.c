@@ -255,7 +255,7 @@ struct transfer *transfer_new(struct upstream *upstream)
     set_connection(easy, upstream->settings);
     set_callbacks(transfer);
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-    if (!set_tls(transfer) || curl_easy_setopt(easy, CURLOPT_URL, upstream->url) != CURLE_OK) {
+    if (!set_tls(transfer) || curl_easy_setopt(easy, CURLOPT_CURLU, upstream->url) != CURLE_OK) {
         transfer_free(transfer);
         return NULL;
     }
