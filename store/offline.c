@@ -22,6 +22,7 @@ struct reading {
     struct store_row row;
     struct rows rows;
     struct machine *machine; /* owned */
+    char words[64];          /* room for an answer */
 };
 
 /* No claim is ever made. */
@@ -83,8 +84,8 @@ static enum store_open_status reading_begin(struct reading *reading, const struc
     struct store_options reader = *options;
     *reading = (struct reading){ .env = { .lock_fd = -1 } };
     why[0] = '\0';
-    int length = snprintf(path, sizeof path, "%s/ledger.mdb", options->folder);
-    if (length < 0 || length >= (int)sizeof path || stat(path, &file) != 0)
+    snprintf(path, sizeof path, "%s/ledger.mdb", options->folder);
+    if (stat(path, &file) != 0)
         return fail(why, why_bytes_max, options->folder, "is not there");
     reader.is_missing_refused = true;
     enum store_open_status status =
@@ -97,53 +98,63 @@ static enum store_open_status reading_begin(struct reading *reading, const struc
     return status;
 }
 
+/* What is told of a ledger, line by line.  NULL: all of it; else the words for what is wrong, which live as READING. */
+typedef const char *tell_fn(struct reading *reading, store_line_fn *line, void *context);
+
+static enum store_open_status tell(const struct store_options *options, tell_fn *what, store_line_fn *line,
+                                   void *context, char why[], size_t why_bytes_max)
+{
+    struct reading reading;
+    enum store_open_status status = reading_begin(&reading, options, why, why_bytes_max);
+    if (status != STORE_OPENED)
+        return status;
+    const char *wrong = what(&reading, line, context);
+    if (wrong != NULL)
+        status = fail(why, why_bytes_max, options->folder, wrong);
+    reading_end(&reading);
+    return status;
+}
+
+static const char *tell_figures(struct reading *reading, store_line_fn *line, void *context)
+{
+    verify_stat(reading->machine, &reading->row, line, context);
+    snprintf(reading->words, sizeof reading->words, "used_bytes %llu",
+             (unsigned long long)rows_used_bytes(&reading->rows));
+    (void)line(context, slice_of_text(reading->words));
+    return rows_status(&reading->rows) == ROWS_OK ? NULL : "cannot be read to its end";
+}
+
+static const char *tell_findings(struct reading *reading, store_line_fn *line, void *context)
+{
+    uint64_t finding_count = verify(reading->machine, line, context);
+    snprintf(reading->words, sizeof reading->words, "does not hold together: %llu findings",
+             (unsigned long long)finding_count);
+    return finding_count == 0 ? NULL : reading->words;
+}
+
+static const char *tell_all(struct reading *reading, store_line_fn *line, void *context)
+{
+    return dump(reading->machine, &reading->row, line, context)
+               ? NULL
+               : "could not be exported to its end: it is damaged, or the lines could not be written";
+}
+
 enum store_open_status store_stat(const struct store_options *options, store_line_fn *line, void *context,
                                   char ret_why[], size_t why_bytes_max)
 {
-    char words[64];
-    struct reading reading;
-    enum store_open_status status = reading_begin(&reading, options, ret_why, why_bytes_max);
-    if (status != STORE_OPENED)
-        return status;
-    verify_stat(reading.machine, &reading.row, line, context);
-    snprintf(words, sizeof words, "used_bytes %llu", (unsigned long long)rows_used_bytes(&reading.rows));
-    (void)line(context, slice_of_text(words));
-    if (rows_status(&reading.rows) != ROWS_OK)
-        status = fail(ret_why, why_bytes_max, options->folder, "cannot be read to its end");
-    reading_end(&reading);
-    return status;
+    return tell(options, tell_figures, line, context, ret_why, why_bytes_max);
 }
 
 enum store_open_status store_verify(const struct store_options *options, store_line_fn *line, void *context,
                                     char ret_why[], size_t why_bytes_max)
 {
-    struct reading reading;
-    enum store_open_status status = reading_begin(&reading, options, ret_why, why_bytes_max);
-    if (status != STORE_OPENED)
-        return status;
-    uint64_t finding_count = verify(reading.machine, line, context);
-    if (finding_count > 0) {
-        char words[64];
-        snprintf(words, sizeof words, "does not hold together: %llu findings",
-                 (unsigned long long)finding_count);
-        status = fail(ret_why, why_bytes_max, options->folder, words);
-    }
-    reading_end(&reading);
-    return status;
+    return tell(options, tell_findings, line, context, ret_why, why_bytes_max);
 }
 
 enum store_open_status store_export(const struct store_options *options, store_line_fn *line, void *context,
                                     char ret_why[], size_t why_bytes_max)
 {
-    struct reading reading;
-    enum store_open_status status = reading_begin(&reading, options, ret_why, why_bytes_max);
-    if (status != STORE_OPENED)
-        return status;
-    if (!dump(reading.machine, &reading.row, line, context))
-        status = fail(ret_why, why_bytes_max, options->folder,
-                      "could not be exported to its end: it is damaged, or the lines could not be written");
-    reading_end(&reading);
-    return status;
+    return tell(options, tell_all, line, context, ret_why, why_bytes_max);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
