@@ -39,10 +39,10 @@ __attribute__((format(printf, 2, 3))) static enum store_open_status unreadable(s
     return STORE_UNREADABLE;
 }
 
-static bool path_in(const struct env *env, const char *name, char path[PATH_MAX])
+static void path_in(const struct env *env, const char *name, char path[PATH_MAX])
 {
     int length = snprintf(path, PATH_MAX, "%s/%s", env->folder, name);
-    return length > 0 && length < PATH_MAX;
+    assert(length > 0 && length < PATH_MAX);
 }
 
 /* ---- the folder ------------------------------------------------------------------------------------------------- */
@@ -92,8 +92,7 @@ static enum store_open_status locked(const struct env *env, struct why why)
 static enum store_open_status lock_folder(struct env *env, struct why why)
 {
     char path[PATH_MAX];
-    if (!path_in(env, "sinkonce.lock", path))
-        return unreadable(why, "the name of the data folder is too long");
+    path_in(env, "sinkonce.lock", path);
     env->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (env->lock_fd < 0)
         return unreadable(why, "cannot open %s: %s; the data folder must exist and be writable", path,
@@ -175,15 +174,16 @@ static int take_file(struct env *env)
     return error;
 }
 
-/* 0: the library may read what is there, or there is nothing yet. */
+/* 0: the library may read what is there, or there is nothing yet.  A file without a byte it would take for a new one,
+ * and forget what the old one held. */
 static int check_pages(const char *path)
 {
     struct stat file;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : errno;
-    int error = fstat(fd, &file) == 0 ? 0 : errno;
-    if (error == 0 && file.st_size > 0) {
+    int error = fstat(fd, &file) != 0 ? errno : file.st_size == 0 ? MDB_INVALID : 0;
+    if (error == 0) {
         enum pages_status status = pages_check(fd);
         error = status == PAGES_DAMAGED ? MDB_CORRUPTED : status == PAGES_FAILED ? errno : 0;
     }
@@ -226,8 +226,8 @@ bool env_is_in_place(const struct env *env)
 {
     char path[PATH_MAX];
     struct stat file;
-    return path_in(env, "ledger.mdb", path) && stat(path, &file) == 0 && file.st_dev == env->device &&
-           file.st_ino == env->inode;
+    path_in(env, "ledger.mdb", path);
+    return stat(path, &file) == 0 && file.st_dev == env->device && file.st_ino == env->inode;
 }
 
 /* The library would make a new file where none is, and with it forget everything. */
@@ -237,7 +237,8 @@ bool env_reopen(struct env *env)
     if (env->mdb != NULL)
         mdb_env_close(env->mdb);
     env->mdb = NULL;
-    return env_is_in_place(env) && path_in(env, "ledger.mdb", path) && open_file(env, path) == 0;
+    path_in(env, "ledger.mdb", path);
+    return env_is_in_place(env) && open_file(env, path) == 0;
 }
 
 /* ---- making ----------------------------------------------------------------------------------------------------- */
@@ -286,12 +287,23 @@ static int flush_path(const char *path, int flags)
     return error;
 }
 
+/* 0, or the number of what went wrong: then there is no PATH. */
+static int move_in_place(const struct env *env, const char *aside, const char *path)
+{
+    if (rename(aside, path) != 0)
+        return errno;
+    int error = flush_path(env->folder, O_RDONLY | O_DIRECTORY);
+    if (error != 0)
+        unlink(path); /* it would be called a failure now and found as a ledger later */
+    return error;
+}
+
 static enum store_open_status make_ledger(struct env *env, env_fill_fn *fill, void *context, struct why why)
 {
     char path[PATH_MAX], aside[PATH_MAX], aside_lock[PATH_MAX];
-    if (!path_in(env, "ledger.mdb", path) || !path_in(env, "ledger.mdb.new", aside) ||
-        !path_in(env, "ledger.mdb.new-lock", aside_lock))
-        return unreadable(why, "the name of the data folder is too long");
+    path_in(env, "ledger.mdb", path);
+    path_in(env, "ledger.mdb.new", aside);
+    path_in(env, "ledger.mdb.new-lock", aside_lock);
     unlink(aside); /* what an attempt left that did not come to its end */
     unlink(aside_lock);
     int error = open_file(env, aside);
@@ -303,10 +315,8 @@ static enum store_open_status make_ledger(struct env *env, env_fill_fn *fill, vo
     unlink(aside_lock);
     if (error == 0)
         error = flush_path(aside, O_RDWR);
-    if (error == 0 && rename(aside, path) != 0)
-        error = errno;
     if (error == 0)
-        error = flush_path(env->folder, O_RDONLY | O_DIRECTORY);
+        error = move_in_place(env, aside, path);
     if (error != 0)
         unlink(aside);
     if (error == ENV_FILL_REFUSED)
@@ -354,8 +364,7 @@ static enum store_open_status read_row(struct env *env, const char *scope, struc
 static enum store_open_status open_existing(struct env *env, struct why why)
 {
     char path[PATH_MAX];
-    if (!path_in(env, "ledger.mdb", path))
-        return unreadable(why, "the name of the data folder is too long");
+    path_in(env, "ledger.mdb", path);
     int error = open_file(env, path);
     if (error == EWOULDBLOCK)
         return locked(env, why);
@@ -378,8 +387,7 @@ static enum store_open_status look_for_ledger(const struct env *env, const struc
 {
     char path[PATH_MAX];
     struct stat file;
-    if (!path_in(env, "ledger.mdb", path))
-        return unreadable(why, "the name of the data folder is too long");
+    path_in(env, "ledger.mdb", path);
     *ret_is_missing = stat(path, &file) != 0;
     if (*ret_is_missing && errno != ENOENT)
         return unreadable(why, "cannot examine %s: %s", path, strerror(errno));
@@ -417,7 +425,7 @@ static enum store_open_status name_folder(struct env *env, const struct store_op
     *env = (struct env){ .lock_fd = -1, .bytes_max = options->ledger_bytes_max };
     if (strlen(options->scope) > SCOPE_BYTES_MAX)
         return unreadable(why, "the scope is longer than %d bytes", SCOPE_BYTES_MAX);
-    if (strlen(options->folder) >= sizeof env->folder)
+    if (strlen(options->folder) > FOLDER_BYTES_MAX)
         return unreadable(why, "the name of the data folder is too long");
     memcpy(env->folder, options->folder, strlen(options->folder) + 1);
     return STORE_OPENED;
@@ -499,17 +507,17 @@ bool env_reserve(struct env *env)
 
 /* ---- copying ---------------------------------------------------------------------------------------------------- */
 
-/* 0, or the number of what went wrong: the folder that PATH names a file in. */
+/* 0, or the number of what went wrong: the folder that PATH names a file in, which could be opened. */
 static int flush_folder_of(const char *path)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    size_t byte_count = slash == NULL ? 0 : (size_t)(slash - path);
     if (slash == NULL)
         return flush_path(".", O_RDONLY | O_DIRECTORY);
+    size_t byte_count = slash == path ? 1 : (size_t)(slash - path); /* the root keeps its name */
     memcpy(folder, path, byte_count);
     folder[byte_count] = '\0';
-    return flush_path(byte_count == 0 ? "/" : folder, O_RDONLY | O_DIRECTORY);
+    return flush_path(folder, O_RDONLY | O_DIRECTORY);
 }
 
 /* 0, or the number of what went wrong. */
@@ -530,7 +538,7 @@ enum env_copy_status env_copy(const struct env *env, const char *path, uint64_t 
                               size_t why_bytes_max)
 {
     why[0] = '\0';
-    int fd = strlen(path) < PATH_MAX ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST) {
         snprintf(why, why_bytes_max, "%s exists already; nothing was written", path);
         return ENV_COPY_EXISTS;

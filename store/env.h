@@ -14,9 +14,11 @@
 #include "format.h"
 #include "rows_lmdb.h"
 
+enum { FOLDER_BYTES_MAX = PATH_MAX - 32 }; /* leaves room for the names within, and for the zero */
+
 /* The caller's memory. */
 struct env {
-    char folder[PATH_MAX];
+    char folder[FOLDER_BYTES_MAX + 1];
     int lock_fd;  /* owned; -1: none */
     MDB_env *mdb; /* owned; NULL: closed */
     MDB_dbi table;

@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 struct bed bed;
+const char *bed_root = "/tmp";
 
 int bed_setup(void **state)
 {
     (void)state;
     memset(&bed, 0, sizeof bed);
-    snprintf(bed.folder, sizeof bed.folder, "/tmp/sinkonce-store-XXXXXX");
+    snprintf(bed.folder, sizeof bed.folder, "%s/sinkonce-store-XXXXXX", bed_root);
     if (mkdtemp(bed.folder) == NULL)
         return -1;
     bed.options = desk_options(bed.folder);

@@ -15,6 +15,7 @@ struct bed {
 };
 
 extern struct bed bed;
+extern const char *bed_root; /* where the folders are made; a test may change it before bed_setup() */
 
 int bed_setup(void **state);               /* cmocka: an empty folder */
 int bed_teardown(void **state);            /* cmocka: closes, and removes the folder */
