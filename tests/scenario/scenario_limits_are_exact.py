@@ -101,6 +101,8 @@ class Test(harness.Scenario):
         self.assertEqual(self.proxy.admin("POST", "/forget", forget)[0], 200)
         self.assertEqual(self.send(0, "parcels").status, 200)
         self.assert_crowded(self.send(3))
+        self.restart()  # what was forgotten has left the disk as well
+        self.assert_metric("partitions", 1)
 
     def assert_crowded(self, answer):
         self.assert_own(answer, 503, "refused", "too-many-partitions")
