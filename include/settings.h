@@ -71,7 +71,7 @@ struct listen_address {
 #define FIELD_path(field) char *field;
 #define FIELD_secret(field) char *field;
 #define FIELD_credentials(field) char *field; /* secret: the value of a field Authorization */
-#define FIELD_token(field) char *field;       /* secret: what follows "Bearer " */
+#define FIELD_token(field) char *field;       /* secret: what may follow "Bearer ", one a line */
 #define FIELD_host_header(field) char *field;
 #define FIELD_proxy_url(field) char *field;
 #define FIELD_scope(field) char *field;

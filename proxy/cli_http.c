@@ -5,6 +5,7 @@
  * environment says of proxies is not obeyed: the admin port is near.
  */
 #include "cli_http.h"
+#include "bearer.h"
 #include "cli_commands.h"
 #include "text.h"
 #include "tls.h"
@@ -221,7 +222,8 @@ static bool fields_make(const struct cli_server *server, bool has_body, struct c
         fields = curl_slist_append(fields, "Content-Type: application/json");
     if (fields == NULL || server->settings.admin_token[0] == '\0' || is_health(server))
         return fields != NULL;
-    snprintf(field, sizeof field, "Authorization: Bearer %s", server->settings.admin_token);
+    struct slice token = bearer_first(server->settings.admin_token);
+    snprintf(field, sizeof field, "Authorization: Bearer %.*s", (int)token.byte_count, token.at);
     return curl_slist_append(fields, field) != NULL;
 }
 

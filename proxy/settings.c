@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PREFIX_LENGTH = sizeof SETTINGS_PREFIX - 1, NAME_BYTES_MAX = 128, SHOWN_BYTES_MAX = 64 };
@@ -46,14 +47,35 @@ const char *settings_lookup_file(char *const environment[], const char *name)
 
 /* ---- secrets in files ---------------------------------------------------------------------------------------- */
 
-/* The bytes of PATH, at most BYTES_MAX, into BYTES; false: errno says why. */
-static bool read_file(const char *path, char bytes[], size_t bytes_max, size_t *ret_count)
+/* A pipe would be empty when it is read again, and a device may have no end. */
+static bool is_ordinary(int fd, const char **ret_why)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat file;
+    if (fstat(fd, &file) != 0)
+        *ret_why = strerror(errno);
+    else if (S_ISDIR(file.st_mode))
+        *ret_why = strerror(EISDIR);
+    else if (!S_ISREG(file.st_mode))
+        *ret_why = "it is not an ordinary file";
+    else
+        return true;
+    return false;
+}
+
+/* The bytes of PATH, at most BYTES_MAX, into BYTES; returns NULL, or why not. */
+static const char *read_file(const char *path, char bytes[], size_t bytes_max, size_t *ret_count)
+{
+    const char *why = NULL;
+    const int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe must not be waited for */
     ssize_t got = 1;
     *ret_count = 0;
     if (fd < 0)
-        return false;
+        return strerror(errno);
+    if (!is_ordinary(fd, &why)) {
+        close(fd);
+        return why;
+    }
     while (*ret_count < bytes_max && got > 0) {
         got = read(fd, bytes + *ret_count, bytes_max - *ret_count);
         if (got > 0)
@@ -61,10 +83,9 @@ static bool read_file(const char *path, char bytes[], size_t bytes_max, size_t *
         else if (got < 0 && errno == EINTR)
             got = 1;
     }
-    const int read_errno = errno;
+    why = got < 0 ? strerror(errno) : NULL;
     close(fd);
-    errno = read_errno;
-    return got >= 0;
+    return why;
 }
 
 /* Editors and echo put a line end behind a secret that is none of it. */
@@ -80,9 +101,9 @@ static char *read_secret(struct reading *reading, const struct settings_row *row
     const size_t bytes_max = row->high + 2; /* a line end, and one more to see that it is too long */
     size_t length = 0;
     char *text = calloc(1, bytes_max + 1);
-    if (text == NULL || !read_file(path, text, bytes_max, &length)) {
-        settings_mistake(reading->mistakes, "%s_FILE cannot be read: %s (%s)", row->name, strerror(errno),
-                         path);
+    const char *why = text == NULL ? "out of memory" : read_file(path, text, bytes_max, &length);
+    if (why != NULL) {
+        settings_mistake(reading->mistakes, "%s_FILE cannot be read: %s (%s)", row->name, why, path);
         free(text);
         return NULL;
     }

@@ -88,6 +88,14 @@ static bool is_visible(const char *text)
     return true;
 }
 
+static size_t visible_length(const char *text)
+{
+    size_t length = 0;
+    while (text[length] > ' ' && text[length] <= '~')
+        length++;
+    return length;
+}
+
 /* What stands in a field value: no control byte but the tab (RFC 9110, section 5.5).  A line end in it would let the
  * secret's file write a field of its own. */
 static bool is_field_value(const char *text)
@@ -109,13 +117,25 @@ static const char *parse_credentials(const char *text, const struct settings_row
     return parse_text(text, row, field, room);
 }
 
-/* What may follow "Bearer " (RFC 6750, section 2.1) and a little more, but nothing that a header would change. */
+/* What may follow "Bearer " (RFC 6750, section 2.1) and a little more, but nothing that a header would change.  One a
+ * line, so that a blank that was copied with a token is noticed, and does not make two weak ones of it. */
 static const char *parse_token(const char *text, const struct settings_row *row, void *field,
                                char room[SETTINGS_WORDS_MAX])
 {
-    if (!is_visible(text))
-        return "becomes a bearer token: it must have visible ASCII characters only, without spaces or line "
-               "ends";
+    enum { TOKENS_MAX = 8 };
+    size_t count = 0;
+    for (const char *line = text; *text != '\0'; line++) {
+        size_t length = visible_length(line);
+        line += length;
+        if (length == 0 || (*line != '\n' && *line != '\0'))
+            return "becomes a bearer token, or several, one a line: each must have visible ASCII characters "
+                   "only, "
+                   "without spaces, and no line may be empty";
+        if (++count > TOKENS_MAX)
+            return "must have at most 8 tokens, one a line";
+        if (*line == '\0')
+            break;
+    }
     return parse_text(text, row, field, room);
 }
 

@@ -89,7 +89,7 @@ SETTING(LISTEN_CLIENT_CA_FILE, listen_client_ca_file, path, "", 0, 1024, "connec
 SETTING(ADMIN_CERT_FILE, admin_cert_file, path, "", 0, 1024, "the same for the admin port")
 SETTING(ADMIN_KEY_FILE, admin_key_file, path, "", 0, 1024, "its key, not encrypted")
 SETTING(ADMIN_CLIENT_CA_FILE, admin_client_ca_file, path, "", 0, 1024, "whoever asks there must show a certificate that one of these has signed")
-SETTING(CLIENT_TOKEN, client_token, token, "", 0, 4096, "connectors must send Authorization: Bearer with this value, which does not go on to the target; beside credentials for the target it is sent as Sinkonce-Authorization")
+SETTING(CLIENT_TOKEN, client_token, token, "", 0, 4096, "connectors must send Authorization: Bearer with this value, or one of up to 8, one a line; it does not go on to the target; beside credentials for the target it is sent as Sinkonce-Authorization")
 
 GROUP("Limits")
 SETTING(MAX_BODY, body_bytes_max, size, "16MiB", 1, 1073741824, "request body; above it 413")
@@ -116,7 +116,7 @@ SETTING(LOG_LEVEL, log_level, log_level, "info", 0, 0, "error, warn, info, debug
 SETTING(LOG_FORMAT, log_format, log_format, "auto", 0, 0, "json, text, or auto: text on a terminal")
 SETTING(ACCESS_LOG, access_log, access_log, "off", 0, 512, "off, all, or a list of outcomes")
 SETTING(METRICS_PARTITIONS, has_partition_metrics, onoff, "off", 0, 0, "on: gauges of each partition, in /metrics")
-SETTING(ADMIN_TOKEN, admin_token, token, "", 0, 4096, "bearer token for changes from beyond loopback")
+SETTING(ADMIN_TOKEN, admin_token, token, "", 0, 4096, "bearer token for changes from beyond loopback, or up to 8, one a line")
 
 #undef GROUP
 #undef SETTING

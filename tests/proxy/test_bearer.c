@@ -52,11 +52,38 @@ static void test_no_token_opens_nothing(void **state)
     request_release(request);
 }
 
+/* Each token, and no mixture of them. */
+static void test_each_of_several_tokens_opens(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_open;
+    } several[] = {
+        { REQUEST("Authorization: Bearer first\r\n"), true },
+        { REQUEST("Authorization: Bearer second-one\r\n"), true },
+        { REQUEST("Authorization: Bearer third\r\n"), true },
+        { REQUEST("Authorization: Bearer \r\n"), false },
+        { REQUEST("Authorization: Bearer firs\r\n"), false },
+        { REQUEST("Authorization: Bearer firstsecond-one\r\n"), false },
+        { REQUEST("Authorization: Bearer thirdthird\r\n"), false },
+        { REQUEST("Authorization: Bearer fourth\r\n"), false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof several / sizeof several[0]; i++) {
+        struct request *request = request_of(several[i].text, strlen(several[i].text));
+        assert_int_equal(bearer_opens(&request->head, "first\nsecond-one\nthird"), several[i].is_open);
+        request_release(request);
+    }
+    assert_true(slice_equals_text(bearer_first("first\nsecond-one"), "first"));
+    assert_true(slice_equals_text(bearer_first("first"), "first"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_request_is_let_in_or_not),
         cmocka_unit_test(test_no_token_opens_nothing),
+        cmocka_unit_test(test_each_of_several_tokens_opens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

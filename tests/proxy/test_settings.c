@@ -238,6 +238,29 @@ static void test_a_secret_file_that_is_not_there_or_a_folder_is_a_mistake(void *
     release(&result);
 }
 
+/* It would block, or never end; and a second reading, at SIGHUP, would find it empty. */
+static void test_a_secret_file_that_is_a_pipe_or_a_device_is_a_mistake_and_is_not_waited_for(void **state)
+{
+    struct reading_result result;
+    char folder[] = "/tmp/sinkonce-settings-XXXXXX", pipe[64], variable[128], words[160];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(pipe, sizeof pipe, "%s/pipe", folder);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    snprintf(variable, sizeof variable, "SINKONCE_CLIENT_TOKEN_FILE=%s", pipe);
+    READ(&result, TARGET, "SINKONCE_ADMIN_TOKEN_FILE=/dev/zero", variable);
+    unlink(pipe);
+    rmdir(folder);
+    assert_false(result.is_good);
+    assert_int_equal(result.mistakes.line_count, 2);
+    snprintf(words, sizeof words,
+             "SINKONCE_CLIENT_TOKEN_FILE cannot be read: it is not an ordinary file (%s)", pipe);
+    assert_string_equal(result.mistakes.lines[0], words);
+    assert_string_equal(result.mistakes.lines[1],
+                        "SINKONCE_ADMIN_TOKEN_FILE cannot be read: it is not an ordinary file (/dev/zero)");
+    release(&result);
+}
+
 static void test_a_secret_given_twice_is_a_mistake(void **state)
 {
     struct reading_result result;
@@ -298,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_a_secret_file_that_cannot_hold_one_is_a_mistake),
         cmocka_unit_test(test_a_secret_file_longer_than_the_limit_is_a_mistake),
         cmocka_unit_test(test_a_secret_file_that_is_not_there_or_a_folder_is_a_mistake),
+        cmocka_unit_test(test_a_secret_file_that_is_a_pipe_or_a_device_is_a_mistake_and_is_not_waited_for),
         cmocka_unit_test(test_a_secret_given_twice_is_a_mistake),
         cmocka_unit_test(test_a_secret_that_would_break_out_of_its_header_is_a_mistake),
         cmocka_unit_test(test_credentials_in_a_url_are_not_repeated),

@@ -227,6 +227,13 @@ static const struct {
     { "ADMIN_TOKEN", "s3 cret", BAD },
     { "CLIENT_TOKEN", "s3cret", GOOD },
     { "CLIENT_TOKEN", "s3 cret", BAD },
+    { "CLIENT_TOKEN", "one\ntwo", GOOD },
+    { "CLIENT_TOKEN", "1\n2\n3\n4\n5\n6\n7\n8", GOOD },
+    { "CLIENT_TOKEN", "1\n2\n3\n4\n5\n6\n7\n8\n9", BAD },
+    { "CLIENT_TOKEN", "one\n\ntwo", BAD },
+    { "CLIENT_TOKEN", "\none", BAD },
+    { "CLIENT_TOKEN", "one\r\ntwo", BAD },
+    { "CLIENT_TOKEN", "one\ntwo words", BAD },
 };
 
 /* These need company, or take everything: other tests have them. */

@@ -366,6 +366,60 @@ class Reload(Case):
         warnings = self.proxy.admin("GET", "/status")[1]["warnings"]
         self.assertFalse([words for words in warnings if "SIGHUP changed" in words], warnings)
 
+    def test_tokens_are_changed_in_three_steps_under_traffic_without_a_401(self):
+        self.serve(CLIENT_TOKEN_FILE=self.file("token", "old\n"), ADMIN_TOKEN_FILE=self.file("admin", "old-admin\n"))
+        shown, is_over = ["old"], threading.Event()
+
+        def connector():
+            with Wire(self.proxy.port) as wire:
+                for n in range(100000):
+                    wire.send(post_bytes(record("orders", 0, n), "Authorization: Bearer %s\r\n" % shown[0]))
+                    self.assertEqual(wire.final().status, 200)
+                    if is_over.is_set():
+                        return n
+        traffic = self.later(connector)
+        self.file("token", "old\nnew\n")  # 1. sinkonce takes both
+        self.file("admin", "old-admin\nnew-admin\n")
+        self.hangup()
+        wait_for(lambda: self.send(0, headers={"Authorization": "Bearer new"}).status == 200, "the new token", PATIENCE)
+        shown[0] = "new"  # 2. the connectors change, one after the other
+        self.assertEqual([self.admin_change(token) for token in ("old-admin", "new-admin", "old-admin\nnew-admin")],
+                         [200, 200, 403])
+        seen = len(self.target.lines())
+        wait_for(lambda: len(self.target.lines()) > seen + 20, "traffic with the new token", PATIENCE)
+        self.file("token", "new\n")  # 3. the old one is good no more
+        self.file("admin", "new-admin\n")
+        self.hangup()
+        wait_for(lambda: self.send(0, headers={"Authorization": "Bearer old"}).status == 401, "the old one to be refused",
+                 PATIENCE)
+        self.assertEqual([self.admin_change(token) for token in ("old-admin", "new-admin")], [403, 200])
+        is_over.set()
+        self.assertGreater(traffic.result(), 20)
+        self.assertNotIn(b"new", self.target.last())
+
+    def admin_change(self, token):
+        with Wire(self.proxy.admin_port) as wire:
+            body = b'{"level":"info"}'
+            wire.send(b"PUT /log-level HTTP/1.1\r\nHost: elsewhere\r\nContent-Type: application/json\r\n"
+                      b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s"
+                      % (token.replace("\n", " ").encode(), len(body), body))
+            return wire.final().status
+
+    def test_a_file_that_became_a_pipe_or_a_folder_is_refused_and_holds_nothing_up(self):
+        self.serve_tls(CLIENT_TOKEN_FILE=self.file("token", "s3cret"))
+        for name, setting in (("token", "CLIENT_TOKEN_FILE"), ("listen.pem", "LISTEN_CERT_FILE"), ("listen.key", "LISTEN_KEY_FILE")):
+            path = os.path.join(self.folder, name)
+            for make in (os.mkfifo, os.mkdir, lambda name: os.symlink("/dev/zero", name)):
+                os.rename(path, path + ".kept")
+                make(path)
+                self.hangup("refused")
+                self.assertEqual(self.ask(1, BEARER).status, 200)
+                os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+                os.rename(path + ".kept", path)
+            for words in ("Is a directory", "it is not an ordinary file"):
+                self.assertRegex(self.log(), "SINKONCE_%s [^\"]*%s" % (setting, words))
+        self.hangup()
+
     def test_new_secrets_are_for_what_begins_after_them(self):
         files = {"AUTHORIZATION_FILE": self.file("authorization", "Basic b2xk"),
                  "ADMIN_TOKEN_FILE": self.file("admin", "first")}
