@@ -84,11 +84,12 @@ static const struct default_rule default_rules[] = {
       .places = IN(PLACE_ELEMENT),
       .columns = { "json:/message/__topic", "json:/message/__partition", "json:/message/__offset",
                    "json:/message/__timestamp" } },
-    /* Dapr's bulk subscribe: the metadata of each entry, all strings. */
+    /* Dapr's bulk subscribe: the metadata of each entry, all strings.  An entry's id is its place in the request. */
     { .name = "dapr-bulk",
       .places = IN(PLACE_ELEMENT),
       .columns = { "json:/metadata/__topic", "json:/metadata/__partition", "json:/metadata/__offset",
                    "json:/metadata/__timestamp" },
+      .unhashed = "json:/entryId",
       .telltales = { { "json:/entryId", KIND(JSON_IS_STRING), NULL, NO_WANT } } },
     /* New Relic's sink: names with dots.  Its timestamp may be the time of sending. */
     { .name = "new-relic",

@@ -12,7 +12,7 @@ enum { TEXT_BYTES_MAX = 4096 };
 struct answer {
     char text[TEXT_BYTES_MAX];
     char places[TEXT_BYTES_MAX]; /* "begin-end begin-end" */
-    bool is_signed, is_uncuttable, is_too_many;
+    bool is_signed, is_uncuttable, is_too_many, is_contradictory;
 };
 
 static const char *const shape_names[] = {
@@ -44,6 +44,7 @@ static void answer_write(struct answer *answer, const struct identified *identif
     answer->is_signed = identified->is_signed;
     answer->is_uncuttable = identified->is_uncuttable;
     answer->is_too_many = identified->is_too_many;
+    answer->is_contradictory = identified->is_contradictory;
     assert_int_equal(identified->record_count == 0, identified->site_count == 0);
     if (identified->record_count == 0) {
         strcpy(answer->text, "none");
@@ -866,6 +867,25 @@ static void test_100000_elements_are_told_apart_by_tables(void **state)
     }
 }
 
+/* Without a timestamp the bytes are the mark.  An entry's id is its place in the request, another one in each batch. */
+#define DAPR_ENTRY(id, event)                                                                                \
+    "{\"entryId\":\"" id "\",\"event\":" event ","                                                           \
+    "\"metadata\":{\"__offset\":\"2\",\"__partition\":\"1\",\"__topic\":\"t\"}}"
+
+static void test_an_entry_of_dapr_is_the_same_record_at_any_place(void **state)
+{
+    static const struct wish wish;
+    struct answer answer;
+    (void)state;
+    ask(&wish, request_of_texts(POST, "{\"entries\":[" DAPR_ENTRY("0", "1") "," DAPR_ENTRY("1", "1") "]}"),
+        &answer);
+    assert_string_equal(answer.text, "envelope dapr-bulk: t/1/2 =t/1/2");
+    assert_false(answer.is_contradictory);
+    ask(&wish, request_of_texts(POST, "{\"entries\":[" DAPR_ENTRY("0", "1") "," DAPR_ENTRY("1", "2") "]}"),
+        &answer);
+    assert_true(answer.is_contradictory);
+}
+
 /* ---- main ---------------------------------------------------------------------------------------------------- */
 
 int main(void)
@@ -879,6 +899,7 @@ int main(void)
         cmocka_unit_test(test_a_bulk_answer_that_is_filtered_cannot_be_put_together_again),
         cmocka_unit_test(test_a_body_is_opened_once_to_a_limit),
         cmocka_unit_test(test_a_record_has_the_same_mark_in_every_shape),
+        cmocka_unit_test(test_an_entry_of_dapr_is_the_same_record_at_any_place),
         cmocka_unit_test(test_100000_elements_are_told_apart_by_tables),
     };
     static struct row row_states[sizeof rows / sizeof rows[0]];
