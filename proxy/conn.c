@@ -298,6 +298,12 @@ void conn_reply(struct conn *conn, const struct reply *reply)
     reply_send(conn, reply);
 }
 
+/* False also for a request whose head has not been read. */
+static bool is_head_request(const struct request *request)
+{
+    return request != NULL && request->bytes != NULL && request->head.method == HTTP1_HEAD;
+}
+
 /* Answer WHY and close: the bytes after it cannot be trusted to be a request. */
 static void refuse(struct conn *conn, enum finish why)
 {
@@ -324,6 +330,10 @@ static void refuse(struct conn *conn, enum finish why)
                            .field_count = field_count,
                            .body = slice_of(body, (size_t)bytes),
                            .is_closing = true };
+    if (is_head_request(conn->request)) { /* RFC 9110, 9.3.2: no content, whatever the status */
+        reply.is_body_left_out = reply.has_length = true;
+        reply.length = reply.body.byte_count;
+    }
     request_free(conn->request);
     conn->request = NULL;
     conn->service->on_refused(conn->service->context, conn->peer, why);
