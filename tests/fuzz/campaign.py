@@ -2,15 +2,24 @@
 """Runs the libFuzzer programs of a build in turn, keeps their account, and makes committed corpora small.
 
   campaign.py run BUILD WORK --seconds N [--slice S] [--only NAME]   fuzz for N seconds, S seconds a turn
-  campaign.py account WORK                                           CPU seconds, runs and findings of each target
+  campaign.py account WORK [--write]                                 CPU seconds, runs and findings of each target
+  campaign.py reach BUILD WORK [--only NAME]                         the functions that a target is for and never calls
   campaign.py minimise BUILD WORK [--only NAME]                      the fewest inputs that reach the same code,
                                                                      into tests/fuzz/corpus
 
-BUILD is configured with -DSINKONCE_FUZZERS=ON -DCMAKE_BUILD_TYPE=Asan -DCMAKE_C_COMPILER=clang-14.  WORK keeps what
-lives longer than a run: corpora that grow, logs, findings, account.tsv.  What it finds is in WORK/found and ends the
-command with 1.
+BUILD is configured with -DSINKONCE_FUZZERS=ON -DCMAKE_BUILD_TYPE=Asan -DCMAKE_C_COMPILER=clang-14, and made by
+`ninja fuzzers`; that of `reach` with -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang-14
+-DCMAKE_C_FLAGS="-fprofile-instr-generate -fcoverage-mapping", and made by `ninja corpora`.  WORK keeps what lives longer
+than a run: corpora that grow, logs, findings, account.tsv.  What it finds is in WORK/found and ends the command with 1.
+
+A turn is one line of WORK/account.tsv: target, time, CPU seconds, runs, edges, exit status; one that ends by itself with
+another status than 0 is a finding.  The account of all campaigns so far is tests/fuzz/account.tsv: `account` shows it
+with the turns of WORK that it does not hold yet, and with --write it takes them in and renews the sum in
+tests/README.md.  WORK/counted holds how many lines of WORK/account.tsv are in it: none is counted twice, also while a
+campaign adds more.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -21,6 +30,9 @@ import tempfile
 import time
 
 FUZZ = pathlib.Path(__file__).resolve().parent
+ROOT = FUZZ.parent.parent
+COLUMNS = ("target", "CPU seconds", "runs", "edges", "findings")
+SUM = re.compile(r"[\d.]+ CPU hours, [\d,]+ million runs")
 # libFuzzer measures its timeout by the clock on the wall, and a busy machine lets a good input wait.
 COMMON = ["-timeout=120", "-rss_limit_mb=1500", "-malloc_limit_mb=300", "-print_final_stats=1", "-use_value_profile=1"]
 # Inputs that no target reads further than are a waste of time.
@@ -38,8 +50,11 @@ def committed(name):
 
 
 def dictionary(name):
-    own = FUZZ / f"{name.split('_')[0]}.dict"
-    return [f"-dict={own}"] if own.exists() else []
+    """That of its name, else that of its family: http1.dict serves http1_head."""
+    for word in (name, name.split("_")[0]):
+        if (FUZZ / f"{word}.dict").exists():
+            return [f"-dict={FUZZ / word}.dict"]
+    return []
 
 
 def waited(command, log):
@@ -85,20 +100,122 @@ def run(options):
     return 0 if good else 1
 
 
+class Row:
+    """What one target has done.  Findings and edges of the earliest campaigns were not kept: None."""
+
+    def __init__(self, cpu=0, runs=0, edges=0, findings=0):
+        self.cpu, self.runs, self.edges, self.findings = cpu, runs, edges, findings
+
+    def add(self, cpu, runs, edges, exit_status):
+        self.cpu += float(cpu)
+        self.runs += int(runs)
+        self.edges = int(edges) or self.edges
+        self.findings += int(exit_status) > 0
+
+    def cells(self):
+        return f"{self.cpu:.0f}", str(self.runs), *("-" if n is None else str(n) for n in (self.edges, self.findings))
+
+
+def read_account():
+    rows = {}
+    for line in (FUZZ / "account.tsv").read_text().splitlines()[1:]:
+        name, *cells = line.split("\t")
+        rows[name] = Row(*(None if cell == "-" else int(cell) for cell in cells))
+    return rows
+
+
+def write_account(rows):
+    lines = [COLUMNS] + [(name, *row.cells()) for name, row in sorted(rows.items())]
+    (FUZZ / "account.tsv").write_text("".join("\t".join(line) + "\n" for line in lines))
+
+
+def sum_of(rows):
+    hours, runs = sum(row.cpu for row in rows.values()) / 3600, sum(row.runs for row in rows.values())
+    return f"{hours:.2f} CPU hours, {runs / 1e6:,.0f} million runs"
+
+
+def uncounted(work):
+    """The turns that the account does not hold yet, and how many lines it will hold with them."""
+    mark = work / "counted"
+    # A line that is being written has no end yet.
+    lines = (work / "account.tsv").read_text().split("\n")[:-1]
+    counted = int(mark.read_text()) if mark.exists() else 0
+    return [line.split("\t") for line in lines[counted:]], len(lines)
+
+
 def account(options):
-    totals = {}
-    for line in (options.work / "account.tsv").read_text().splitlines():
-        name, _, cpu, runs, covered, _ = line.split("\t")
-        cpu_sum, run_sum, _ = totals.get(name, (0.0, 0, 0))
-        totals[name] = (cpu_sum + float(cpu), run_sum + int(runs), int(covered))
-    print(f"{'target':<16}{'CPU s':>10}{'runs':>14}{'edges':>8}{'findings':>10}")
-    for name, (cpu, runs, covered) in sorted(totals.items()):
-        findings = len(list((options.work / "found" / name).glob("*")))
-        print(f"{name:<16}{cpu:>10.0f}{runs:>14}{covered:>8}{findings:>10}")
-    print(f"{sum(cpu for cpu, _, _ in totals.values()) / 3600:.2f} CPU hours,"
-          f" {sum(runs for _, runs, _ in totals.values())} runs")
+    rows = read_account()
+    turns, line_count = uncounted(options.work)
+    for name, _, *figures in turns:
+        rows.setdefault(name, Row()).add(*figures)
+    if options.write:
+        write_account(rows)
+        (options.work / "counted").write_text(f"{line_count}\n")
+        readme = ROOT / "tests/README.md"
+        readme.write_text(SUM.sub(sum_of(rows), readme.read_text(), count=1))
+    for name, *cells in [COLUMNS] + [(name, *row.cells()) for name, row in sorted(rows.items())]:
+        print(f"{name:<16}{cells[0]:>12}{cells[1]:>14}{cells[2]:>8}{cells[3]:>10}")
+    print(sum_of(rows))
     return 0
 
+
+# ---- reach
+
+# What each target is for, beside the file of its own name.  Functions of doers that a decider's file shares are not.
+FILES = {
+    "admin": "admin.*|explain",
+    "batch_answer": "batch_answer|dapr_answer|splunk_answer|json_walk",
+    "bulk_answer": "bulk_answer|json_walk",
+    "http1_head": "http1|http1_fields",
+    "http1_response": "http1|http1_fields",
+    "identify": "identify.*|plan",
+    "probe": "prober_context|prober_judge|prober_template",
+    "settings": "settings.*|locator",
+    "store_chunk": "chunk",
+    "store_damage": "verify|dump|line|machine|opens|applied|marks|replays|replies|partitions|audit|questions.*",
+    "store_rows": "format",
+}
+
+
+def functions_of(program, profile):
+    """{(file, function): how often it was called}; those of headers belong to whoever includes them."""
+    done = subprocess.run(["llvm-cov-14", "export", program, f"-instr-profile={profile}", "-skip-expansions"],
+                          check=True, capture_output=True)
+    calls = {}
+    for function in json.loads(done.stdout)["data"][0]["functions"]:
+        path = pathlib.Path(function["filenames"][0])
+        if path.suffix == ".c" and path.parent.name in ("proxy", "store"):
+            key = path.stem, function["name"].split(":")[-1]
+            calls[key] = max(calls.get(key, 0), function["count"])
+    return calls
+
+
+def called(program, name, work, scratch):
+    for number, folder in enumerate(sources_of(name, work)):
+        done = subprocess.run([program, folder], stdout=subprocess.DEVNULL,
+                              env={**os.environ, "LLVM_PROFILE_FILE": f"{scratch}/{number}.profraw"})
+        if done.returncode != 0 and any(folder.iterdir()):
+            sys.exit(f"{program} {folder} ended with {done.returncode}")
+    profile = f"{scratch}/all.profdata"
+    subprocess.run(["llvm-profdata-14", "merge", "-o", profile, *pathlib.Path(scratch).glob("*.profraw")], check=True)
+    return functions_of(program, profile)
+
+
+def reach(options):
+    found = sorted((options.build / "tests/fuzz").glob("corpus_*"))
+    programs = {path.name.removeprefix("corpus_"): path for path in found if path.is_file()}
+    for name, program in programs.items():
+        if options.only not in (None, name):
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            calls = called(program, name, options.work, scratch)
+        own = {key: count for key, count in calls.items() if re.fullmatch(FILES.get(name, name), key[0])}
+        never = sorted(f"{file}.c:{function}" for (file, function), count in own.items() if count == 0)
+        print(f"{name}: {len(own) - len(never)} of {len(own)} functions", *never, sep="\n    ")
+    return 0
+
+
+# ---- corpora
 
 def merged(program, into, sources):
     """One input for each edge, however often it is passed and whatever is compared on it: hundreds, not thousands."""
@@ -139,7 +256,7 @@ def minimise(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for call, with_build in ((run, True), (account, False), (minimise, True)):
+    for call, with_build in ((run, True), (account, False), (reach, True), (minimise, True)):
         command = commands.add_parser(call.__name__)
         command.set_defaults(call=call)
         if with_build:
@@ -149,6 +266,7 @@ def main():
         command.add_argument("--seconds", type=int, default=60)
         command.add_argument("--slice", type=int, default=60)
         command.add_argument("--bytes", type=int, default=512, help="inputs larger than this stay out of the corpus")
+        command.add_argument("--write", action="store_true", help="into tests/fuzz/account.tsv and tests/README.md")
     options = parser.parse_args()
     return options.call(options)
 
