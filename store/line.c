@@ -394,13 +394,21 @@ void line_refuse(struct line_in *in, const char *why)
     refuse(in, why);
 }
 
+/* A name of the file's own, for a sentence that may be read on a terminal. */
+static void name_write(char room[], size_t room_bytes, struct slice name)
+{
+    size_t byte_count = name.byte_count < room_bytes ? name.byte_count : room_bytes - 1;
+    for (size_t i = 0; i < byte_count; i++)
+        room[i] = name.at[i] >= ' ' && name.at[i] <= '~' ? name.at[i] : '?';
+    room[byte_count] = '\0';
+}
+
 bool line_is_good(struct line_in *in)
 {
     for (size_t i = 0; i < in->field_count; i++) {
         const struct line_field *field = &in->fields[i];
         char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)(field->name.byte_count < 31 ? field->name.byte_count : 31),
-                 field->name.at);
+        name_write(name, sizeof name, field->name);
         if (!field->is_taken && !in->is_bad)
             refuse_field(in, name, "does not belong here");
     }

@@ -97,7 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t input_bytes)
     bool is_taken = restore_all(restore, (const char *)input, input_bytes);
     const char *why = restore_why(restore);
     assert(is_taken || restore_is_whole(restore) || input_bytes == 0 || why != NULL);
-    assert_one_line(slice_of_text(why));
+    for (; *why != '\0'; why++) /* it is read on a terminal */
+        assert(*why >= ' ' && *why <= '~');
     machine_end(machine);
     is_taken = is_taken && rows_status(rows) == ROWS_OK;
     restore_free(restore);

@@ -104,6 +104,16 @@ static void test_what_is_no_flat_object_is_refused(void **state)
     }
 }
 
+static void test_a_name_is_told_without_what_a_terminal_would_obey(void **state)
+{
+    char text[8];
+    (void)state;
+    assert_true(reads("{\"kind\":\"x\",\"a\\r\\u001b[2J\u00e9\":1}"));
+    line_text(&in, "kind", text, sizeof text);
+    assert_false(line_is_good(&in));
+    assert_string_equal(in.why, "\"a??[2J??\" does not belong here");
+}
+
 /* Whatever the bytes are: no crash, and a reason.  The sanitizers look on. */
 static void test_a_line_cut_or_changed_anywhere_is_read_or_refused(void **state)
 {
@@ -177,6 +187,7 @@ int main(void)
         cmocka_unit_test(test_bytes_that_are_no_characters_are_written_as_question_marks),
         cmocka_unit_test(test_space_and_order_do_not_matter),
         cmocka_unit_test(test_what_is_no_flat_object_is_refused),
+        cmocka_unit_test(test_a_name_is_told_without_what_a_terminal_would_obey),
         cmocka_unit_test(test_a_line_cut_or_changed_anywhere_is_read_or_refused),
         cmocka_unit_test(test_fields_are_demanded_by_name_type_and_range),
         cmocka_unit_test(test_a_field_that_nobody_asked_for_does_not_belong_there),
