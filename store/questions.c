@@ -180,7 +180,7 @@ static void ask_partitions(struct machine *machine, struct question *question)
     find_named(machine, question, &from, &to);
     question->ret_count = to - from;
     size_t row_count = to - from < question_row_limit(question) ? to - from : question_row_limit(question);
-    fill_partitions(question, all + from, row_count);
+    fill_partitions(question, row_count > 0 ? &all[from] : all, row_count); /* of none there is no array */
 }
 
 static int conflicts_by_id(const void *a, const void *b)
