@@ -2,13 +2,11 @@
 # Checks what the linker does not: who may include what, what the pure core may call, and what nobody may.
 #
 #   layers.sh [ROOT]     exit 0 when every rule holds; else one line per breach
-#   layers.sh --control  plants one breach of each rule in a copy and demands that it is found
-# PARTS=text or symbols: only the rules about text, or about what objects need.
+#   layers.sh --control  plants breaches of the rules in a copy and demands that these and no others are found
 #
 # Directions: proxy -> include <- store.  One door to each library.  Deciders have no clock, socket, file or thread.
 set -u
 CC=${CC:-gcc}
-parts=${PARTS:-text symbols}
 here=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -51,7 +49,7 @@ check_includes() {
 check_directions() {
     local file name
     while IFS=: read -r file name; do
-        name=$(sed -E 's/.*"([^"]*)".*/\1/' <<<"$name")
+        name=${name#*\"} name=${name%%\"*}
         [ -e "$root/include/$name" ] && continue
         case $file in
         include/*) breach "an interface that knows an inside: $file includes $name" ;;
@@ -63,12 +61,11 @@ check_directions() {
 # A file that has a header of its name includes it first, so that the header is known to compile alone.
 check_own_header_first() {
     local file name first
-    for file in "$root"/proxy/*.c "$root"/store/*.c; do
-        name=$(basename "$file" .c).h
-        [ -e "${file%/*}/$name" ] || [ -e "$root/include/$name" ] || continue
-        first=$(grep -m1 -E '^#include' "$file")
-        [ "$first" = "#include \"$name\"" ] || breach "own header not first: ${file#"$root"/}"
-    done
+    while IFS=: read -r file first; do
+        name=${file##*/} name=${name%.c}.h
+        [ -e "$root/${file%/*}/$name" ] || [ -e "$root/include/$name" ] || continue
+        [ "$first" = "#include \"$name\"" ] || breach "own header not first: $file"
+    done < <(cd "$root" && grep -H -m1 -E '^#include' proxy/*.c store/*.c)
 }
 
 check_forbidden() {
@@ -99,88 +96,104 @@ core='proxy/bearer.c proxy/identify.c proxy/identify_array.c proxy/identify_bulk
       store/partitions.c store/questions.c store/questions_records.c store/replays.c store/replies.c store/restore.c
       store/settle.c store/verify.c store/waiters.c'
 
+object_of() { echo "$work/${1//\//_}.o"; }
+
 # The objects of FILES need nothing but ALLOWED and our own functions, none of which stands outside the pure files.
 check_symbols() {
-    local what=$1 allowed=$2 file symbol
+    local what=$1 allowed=$2 file
     for file in $3; do
         if [ ! -e "$root/$file" ]; then
             breach "$what: $file is not there; mend the list"
             continue
         fi
         while read -r symbol; do
-            grep -qxE "$(tr -s ' \n' '|' <<<"$allowed" | sed 's/|$//')" <<<"$symbol" && continue
-            grep -qxF "$symbol" "$work/own" || breach "$what: $file needs $symbol"
-        done < <(nm -u "$work/$(tr / _ <<<"$file").o" | awk '{ print $2 }')
+            breach "$what: $file needs $symbol"
+        done < <(nm -u "$(object_of "$file")" | awk '{ print $2 }' | grep -vxF -f "$work/own" |
+            grep -vxE "${allowed// /|}")
     done
 }
 
 # ROWS are the interface through which the pure machine asks for what is on disk.
 compile_core() {
     local file
+    rm -f "$work"/*.o
     for file in $codec $core $coding store/rows_lmdb.c; do
         [ -e "$root/$file" ] || continue
         "$CC" -std=c11 -D_GNU_SOURCE -O1 -I"$root/include" -I"$root/proxy" -I"$root/store" -c "$root/$file" \
-            -o "$work/$(tr / _ <<<"$file").o" || breach "$file does not compile"
+            -o "$(object_of "$file")" || breach "$file does not compile"
     done
     nm --defined-only "$work"/*.o | awk 'NF == 3 && $2 ~ /[A-Z]/ { print $3 }' | sort -u >"$work/own"
 }
 
 check() {
     root=$1
-    if [[ $parts == *text* ]]; then
-        code >"$work/code"
-        [ -s "$work/code" ] || breach "no code was found in $root"
-        check_includes
-        check_directions
-        check_own_header_first
-        check_forbidden
-    fi
-    if [[ $parts == *symbols* ]]; then
-        compile_core
-        check_symbols 'the codec is not pure' "$plain" "$codec"
-        check_symbols 'the core is not pure' "$with_memory" "$core"
-        check_symbols 'the codings are not pure' "$packers" "$coding"
-    fi
+    code >"$work/code"
+    [ -s "$work/code" ] || breach "no code was found in $root"
+    check_includes
+    check_directions
+    check_own_header_first
+    check_forbidden
+    compile_core
+    check_symbols 'the codec is not pure' "$plain" "$codec"
+    check_symbols 'the core is not pure' "$with_memory" "$core"
+    check_symbols 'the codings are not pure' "$packers" "$coding"
 }
 
-# FILE gets LINE at its end, in a copy of the tree; the check must find it.
-planted=0
+# FILE of the copy gets LINE at its end; the check must say WHAT of that file.
 plant() {
-    local file=$1 line=$2 copy="$work/copy"
-    planted=$((planted + 1))
-    rm -rf "$copy" && mkdir "$copy" && cp -r "$here/include" "$here/proxy" "$here/store" "$copy"
-    printf '%s\n' "$line" >>"$copy/$file"
-    if PARTS=${3:-text} "$0" "$copy" >/dev/null 2>&1; then
-        breach "control: not noticed in $file: $line"
-    fi
+    local what=$1 file=$2 line=$3
+    printf '%s\n' "$line" >>"$work/copy/$file"
+    printf 'layers: %s\n' "$what" >>"$work/wanted"
+}
+
+# The same for a rule about text, which is quoted with the breach.
+plant_text() {
+    plant "$1: $2:$3" "$2" "$3"
 }
 
 control() {
-    "$0" "$here" || breach 'control: the tree itself is red'
-    plant proxy/serve.c '#include <lmdb.h>'
-    plant proxy/exchange.c '#include <curl/curl.h>'
-    plant proxy/exchange.c '#include <event2/bufferevent.h>'
-    plant proxy/conn.c '#include <openssl/ssl.h>'
-    plant store/machine.c '#include <event2/event.h>'
-    plant proxy/plan.c '#include <zlib.h>'
-    plant proxy/identify.c '#include <jansson.h>'
-    plant proxy/exchange.c '#include "machine.h"'
-    plant store/store.c '#include "http1.h"'
-    plant include/store.h '#include "conn.h"'
-    plant store/env.c 'unsigned planted(void); unsigned planted(void) { return MDB_NOSYNC; }'
-    plant store/env.c 'int planted(void *e, void *p, void **t); int planted(void *e, void *p, void **t) { return mdb_txn_begin(e, p, 0, t); }'
-    plant proxy/listener.c 'int planted = SO_REUSEPORT;'
-    plant proxy/serve.c 'void planted(void); void planted(void) { (void)fork(); }'
-    plant proxy/conn.c 'void planted(void *b); void planted(void *b) { evbuffer_pullup(b, -1); }'
-    plant proxy/upstream_request.c 'int planted = CURLOPT_SEEKFUNCTION;'
-    plant proxy/http1.c 'long time(long *t); long planted(void); long planted(void) { return time(0); }' symbols
-    plant proxy/http1.c '#include <stdlib.h>
-void *planted(void); void *planted(void) { return malloc(1); }' symbols
-    plant store/machine.c 'long time(long *t); long planted(void); long planted(void) { return time(0); }' symbols
-    plant store/claims.c 'char *getenv(const char *n); char *planted(void); char *planted(void) { return getenv("X"); }' symbols
-    sed -i 's/^#include "plan.h"$//' "$work/copy/proxy/plan.c" && PARTS=text "$0" "$work/copy" >/dev/null 2>&1 &&
-        breach 'control: a header that is not first was not noticed'
-    echo "layers: $planted breaches planted, $((planted - breaches)) found"
+    mkdir "$work/copy" && cp -r "$here/include" "$here/proxy" "$here/store" "$work/copy"
+    plant_text 'lmdb outside the ledger' proxy/serve.c '#include <lmdb.h>'
+    plant_text 'curl outside the target client' proxy/exchange.c '#include <curl/curl.h>'
+    plant_text 'bufferevents outside connections' proxy/prober.c '#include <event2/bufferevent.h>'
+    plant_text 'OpenSSL outside the TLS files' proxy/conn.c '#include <openssl/ssl.h>'
+    plant_text 'libevent outside the loops' store/machine.c '#include <event2/event.h>'
+    plant_text 'compression outside the codings' proxy/plan.c '#include <zlib.h>'
+    plant_text 'jansson on the path of records' proxy/identify.c '#include <jansson.h>'
+    plant_text 'xxhash outside the identification and the sums of rows' proxy/exchange.c '#include <xxhash.h>'
+    plant 'across folders: proxy/exchange.c includes machine.h' proxy/exchange.c '#include "machine.h"'
+    plant 'across folders: store/store.c includes http1.h' store/store.c '#include "http1.h"'
+    plant 'an interface that knows an inside: include/store.h includes conn.h' include/store.h '#include "conn.h"'
+    plant_text 'commits that are not durable' store/env.c 'int planted_nosync = MDB_NOSYNC;'
+    plant_text 'duplicate keys in LMDB' store/env.c 'int planted_dup = MDB_DUPSORT;'
+    plant_text 'a nested transaction' store/env.c \
+        'int planted_txn(void *e, void *p, void **t); int planted_txn(void *e, void *p, void **t) { return mdb_txn_begin(e, p, 0, t); }'
+    plant_text 'shared listening ports' proxy/listener.c 'int planted_port = SO_REUSEPORT;'
+    plant_text 'redirections followed' proxy/upstream_request.c 'int planted_follow = CURLOPT_FOLLOWLOCATION;'
+    plant_text 'a body that can be rewound' proxy/upstream_request.c 'int planted_seek = CURLOPT_SEEKFUNCTION;'
+    plant_text 'fork or daemon' proxy/serve.c 'void planted_fork(void); void planted_fork(void) { (void)fork(); }'
+    plant_text 'a locale' proxy/serve.c 'void planted_locale(void); void planted_locale(void) { setlocale(0, ""); }'
+    plant_text 'a whole buffer copied' proxy/conn.c \
+        'void planted_copy(void *b); void planted_copy(void *b) { evbuffer_pullup(b, -1); }'
+    plant_text 'evhttp' proxy/serve.c 'int planted_evhttp = (int)evhttp_new;'
+    plant_text 'assertions switched off' proxy/serve.c '#define NDEBUG'
+    plant_text 'JSON trees on the path of records' proxy/exchange.c 'char *planted_tree = json_dumps(0, 0);'
+    plant 'the codec is not pure: proxy/http1.c needs time' proxy/http1.c \
+        'long time(long *t); long planted_time(void); long planted_time(void) { return time(0); }'
+    plant 'the codec is not pure: proxy/http1.c needs malloc' proxy/http1.c '#include <stdlib.h>
+void *planted_memory(void); void *planted_memory(void) { return malloc(1); }'
+    plant 'the core is not pure: store/machine.c needs time' store/machine.c \
+        'long time(long *t); long planted_time(void); long planted_time(void) { return time(0); }'
+    plant 'the core is not pure: store/claims.c needs getenv' store/claims.c \
+        'char *getenv(const char *n); char *planted_env(void); char *planted_env(void) { return getenv("X"); }'
+    plant 'the codings are not pure: proxy/coding.c needs getenv' proxy/coding.c \
+        'char *getenv(const char *n); char *planted_name(void); char *planted_name(void) { return getenv("X"); }'
+    sed -i '1i #include <stdio.h>' "$work/copy/proxy/listener.c"
+    echo 'layers: own header not first: proxy/listener.c' >>"$work/wanted"
+
+    "$0" "$work/copy" >"$work/found"
+    diff <(sort "$work/wanted") <(sort "$work/found") || breach 'control: < was planted and not found, > found and not planted'
+    echo "layers: $(wc -l <"$work/wanted") breaches planted"
 }
 
 if [ "${1:-}" = --control ]; then
