@@ -8,7 +8,6 @@ import time
 
 import sinkonce
 from flow import Flow, demand
-from sinkonce import wait_for
 
 # A token is renewed after half of its life, so that none expires while the broker is frozen: a worker whose token is
 # refused ends.

@@ -7,7 +7,6 @@ SINKONCE_WINDOW.  Each line and each committed record must take effect once, and
 """
 
 import json
-import os
 
 from flow import Flow, demand, read_lines
 from sinkonce import wait_for

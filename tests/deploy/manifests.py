@@ -235,8 +235,8 @@ class TestSettings(unittest.TestCase):
 
     def test_the_volume_holds_the_ledger_twice(self):
         claims = [(read(name)[0]["spec"]["volumeClaimTemplates"][0], literals(name.split("/")[2])) for name in WORKLOADS]
-        claim, config = read("strimzi/sidecar/ledger.yaml")
-        for claim, env in claims + [(claim, config["data"])]:
+        shared, config = read("strimzi/sidecar/ledger.yaml")
+        for claim, env in claims + [(shared, config["data"])]:
             self.assertEqual(claim["spec"]["accessModes"], ["ReadWriteOncePod"])
             size = claim["spec"]["resources"]["requests"]["storage"]
             self.assertGreaterEqual(mebibytes(size), 2 * mebibytes(env["SINKONCE_LEDGER_MAX"]))

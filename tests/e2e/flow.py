@@ -4,7 +4,7 @@ import os
 import time
 from collections import Counter
 
-import kafka  # puts tests/support into the path
+import kafka  # noqa: F401  (puts tests/support into the path)
 import sinkonce
 from sinkonce import wait_for
 

@@ -20,7 +20,6 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenario"))
 
 import harness  # noqa: E402
-import sinkonce  # noqa: E402
 from harness import PATIENCE, wait_for  # noqa: E402
 
 BINARY = os.environ.get("SINKONCE_BIN", "sinkonce")
@@ -33,12 +32,6 @@ def run(*arguments, env=None, stdin=""):
 
 
 class Test(harness.Scenario):
-    def doubt(self, *offsets, topic="orders", partition=0):
-        for offset in offsets:
-            self.target.set(cut="answer", end="rst", next=1)
-            self.assertEqual(self.send(offset, topic, partition).outcome, "in-doubt")
-        self.target.clear()
-
     def command(self, *arguments, code=0):
         done = self.proxy.run(*arguments)
         self.assertEqual(done.returncode, code, (arguments, done.stdout, done.stderr))

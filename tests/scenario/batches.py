@@ -92,18 +92,8 @@ def parts(data):
     head, _, body = data.partition(b"\r\n\r\n")
     head = head.decode("latin-1").split("\r\n")
     if any(line.lower().startswith("transfer-encoding: chunked") for line in head):
-        body = unchunked(body)
+        body = harness.unchunked(body)
     return head[0], [tuple(line.split(": ", 1)) for line in head[1:]], body
-
-
-def unchunked(chunks):
-    body = b""
-    while True:
-        size, _, chunks = chunks.partition(b"\r\n")
-        count = int(size.split(b";")[0], 16)
-        if count == 0:
-            return body
-        body, chunks = body + chunks[:count], chunks[count + 2:]
 
 
 class BatchScenario(harness.Scenario):

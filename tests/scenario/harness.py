@@ -129,6 +129,13 @@ class Scenario(unittest.TestCase):
         """One record as a POST: an Answer."""
         return Answer(*self.proxy.post("/in", record(topic, partition, offset, **fields), headers, timeout))
 
+    def doubt(self, *offsets, topic="orders", partition=0, apply="yes", **fields):
+        """Leave these records in doubt; the target has applied them, unless APPLY is "no"."""
+        for offset in offsets:
+            self.target.set(cut="answer", end="rst", apply=apply, next=1)
+            self.assertEqual(self.send(offset, topic, partition, **fields).outcome, "in-doubt")
+        self.target.clear()
+
     def applied(self, offset, topic="orders", partition=0):
         """How often the record took effect."""
         return self.target.count(key(topic, partition, offset))
@@ -192,6 +199,17 @@ def _add_killed_runs(module):
         for name, test in list(vars(kind).items()):
             if getattr(test, "is_run_with_kills", False):
                 setattr(kind, name + "_also_when_killed_between_steps", _with_kills(test))
+
+
+def unchunked(chunks):
+    """A body without its transfer coding."""
+    body = b""
+    while True:
+        size, _, chunks = chunks.partition(b"\r\n")
+        count = int(size.split(b";")[0], 16)
+        if count == 0:
+            return body
+        body, chunks = body + chunks[:count], chunks[count + 2:]
 
 
 class Answer:

@@ -8,13 +8,6 @@ from harness import PATIENCE, straight_and_killed, wait_for
 
 
 class Test(harness.Scenario):
-    def doubt(self, *offsets, topic="orders", partition=0):
-        """Leave these records in doubt; the target has applied them."""
-        for offset in offsets:
-            self.target.set(cut="answer", end="rst", next=1)
-            self.assertEqual(self.send(offset, topic, partition).outcome, "in-doubt")
-        self.target.clear()
-
     def row_of(self, offset):
         rows = [row for row in self.proxy.in_doubt() if row["first"] <= offset <= row["last"]]
         self.assertEqual(len(rows), 1, rows)
@@ -69,9 +62,7 @@ class Test(harness.Scenario):
 
     def test_a_resolution_sets_free_a_request_that_waits_for_it(self):
         self.serve(WAIT="20s")
-        self.target.set(cut="answer", end="rst", next=1)
-        self.send(1)
-        self.target.clear()
+        self.doubt(1)
         running = self.later(self.send, 1)
         wait_for(lambda: self.proxy.metric("sinkonce_http_requests_in_flight") == 1, "the request to wait", PATIENCE)
         self.change("/in-doubt/%s" % self.row_of(1)["id"], {"resolution": "applied", "reason": "seen"})

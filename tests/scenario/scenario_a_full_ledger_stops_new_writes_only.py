@@ -197,7 +197,7 @@ class Disk(SmallDisk):
         filler = self.filler()
         answers = [call.result() for call in running]
         self.target.clear()
-        for n, answer in enumerate(answers):  # told of success, or not; never both sent and free
+        for answer in answers:  # told of success, or not; never both sent and free
             self.assertIn(answer.status, (200, 503))
         os.unlink(filler)
         for n in range(10):

@@ -102,9 +102,7 @@ class Test(harness.Scenario):
     def test_Z_01_a_doubt_meets_another_record_too(self):
         self.serve()
         self.send(0, life=1)
-        self.target.set(cut="answer", end="rst", next=1)
-        self.assertEqual(self.send(1, life=1).outcome, "in-doubt")
-        self.target.clear()
+        self.doubt(1, life=1)
         self.between()
         self.assertEqual(self.send(1, life=2).outcome, "conflict")
         self.assertEqual(self.applied(1), 1)

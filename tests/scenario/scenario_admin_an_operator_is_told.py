@@ -24,11 +24,6 @@ class Test(harness.Scenario):
             lines = [json.loads(line) for line in log if line.startswith("{")]
         return [line for line in lines if line["event"] == event]
 
-    def doubt(self, offset):
-        self.target.set(cut="answer", end="rst", next=1)
-        self.assertEqual(self.send(offset).status, 503)
-        self.target.clear()
-
     # warnings
 
     def assert_warned(self, *words):

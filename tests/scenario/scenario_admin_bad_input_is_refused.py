@@ -127,9 +127,7 @@ class Test(harness.Scenario):
         self.serve(**{"IDENTITY": "body", **settings})
         for offset in (0, 7):
             self.send(offset)
-        self.target.set(cut="answer", end="rst", next=1)
-        self.send(1)
-        self.target.clear()
+        self.doubt(1)
         self.send(0, "again")
         self.assertEqual(self.send(0, "again", life=2).status, 503)
         window = {"topic": "orders", "partition": 0, "from": 7, "to": 7, "for": "1h"}
@@ -273,9 +271,7 @@ class Import(harness.Scenario):
         self.serve()
         for offset in (0, 1, 2, 5):
             self.send(offset)
-        self.target.set(cut="answer", end="rst", next=1)
-        self.send(7)
-        self.target.clear()
+        self.doubt(7)
         self.check_sum()
         self.proxy.stop()
         lines = self.proxy.run("ledger", "export").stdout.splitlines()

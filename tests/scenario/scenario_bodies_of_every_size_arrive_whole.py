@@ -43,7 +43,7 @@ class Lane:
                 count = self.chance.choice((1, 1, 1, 2, 5))  # pipelined
                 data = b"".join(self.request(offset + n) for n in range(count))
                 sender = self.test.later(self.pour, wire, data)
-                for n in range(count):
+                for _ in range(count):
                     reply = wire.final()
                     assert reply.status == 200, reply
                     assert reply.body == b"ok\n", reply

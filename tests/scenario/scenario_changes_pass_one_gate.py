@@ -25,9 +25,7 @@ def outside_address():
 class Test(harness.Scenario):
     def with_doubt(self, **settings):
         self.serve(**settings)
-        self.target.set(cut="answer", end="rst", next=1)
-        self.send(1)
-        self.target.clear()
+        self.doubt(1)
         self.path = "/in-doubt/%s" % self.proxy.in_doubt()[0]["id"]
 
     def change(self, body=RIGHT, path=None, host=None, method="POST", address="127.0.0.1", **fields):

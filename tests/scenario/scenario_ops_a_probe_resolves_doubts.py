@@ -64,12 +64,6 @@ class Test(harness.Scenario):
         self.addCleanup(self.probe.close)
         self.serve(**{"IN_DOUBT": "probe", "PROBE_URL": self.probe.url + path, "PROBE_DELAY": "100ms", **settings})
 
-    def doubt(self, *offsets, apply="yes", **fields):
-        for offset in offsets:
-            self.target.set(cut="answer", end="rst", apply=apply, next=1)
-            self.assertEqual(self.send(offset, **fields).outcome, "in-doubt")
-        self.target.clear()
-
     def none_left(self):
         wait_for(lambda: self.doubts() == [], "no doubt", PATIENCE, [self.proxy.log])
 
@@ -103,9 +97,7 @@ class Test(harness.Scenario):
 
     def test_a_request_that_waits_goes_on_as_soon_as_the_probe_has_resolved_it(self):
         self.probed(lambda path: (200, b""), WAIT="20s")
-        self.target.set(cut="answer", end="rst", next=1)
-        self.send(1)
-        self.target.clear()
+        self.doubt(1)
         self.assertTrue(self.later(self.send, 1).result().is_replayed)
 
     def test_values_of_the_record_are_kept_with_its_intent_and_cannot_leave_their_place(self):

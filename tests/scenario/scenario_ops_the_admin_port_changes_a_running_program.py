@@ -90,9 +90,7 @@ class Test(harness.Scenario):
 
     def test_a_resolution_of_what_is_settled_already_is_409_with_its_state(self):
         self.serve()
-        self.target.set(cut="answer", end="rst", next=1)
-        self.send(1)
-        self.target.clear()
+        self.doubt(1)
         path = "/in-doubt/%s" % self.proxy.in_doubt()[0]["id"]
         self.call("POST", path, {"resolution": "applied", "reason": "seen"})
         answer = self.call("POST", path, {"resolution": "not-applied", "reason": "not seen"}, 409)
@@ -208,9 +206,7 @@ class Test(harness.Scenario):
     def test_the_intervals_of_a_partition_are_listed_page_by_page(self):
         self.serve()
         self.fill(1, 2, 5, 9)
-        self.target.set(cut="answer", end="rst", next=1)
-        self.send(7)
-        self.target.clear()
+        self.doubt(7)
         path = "/partitions/orders/0/intervals"
         rows = [(row["first"], row["last"], row["state"]) for row in self.call("GET", path)["intervals"]]
         self.assertEqual(rows, [(1, 2, "applied"), (5, 5, "applied"), (7, 7, "in_doubt"), (9, 9, "applied")])

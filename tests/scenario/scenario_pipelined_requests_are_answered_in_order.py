@@ -10,7 +10,7 @@ class Test(harness.Scenario):
         self.serve()
         with Wire(self.proxy.port) as wire:
             wire.send(b"".join(post_bytes(record("orders", 0, n), path="/%d" % n) for n in (1, 2, 3)))
-            for n in (1, 2, 3):
+            for _ in (1, 2, 3):
                 self.assertEqual(wire.final().status, 200)
         self.assertEqual([line[0] for line in self.target.lines()], ["orders/0/%d" % n for n in (1, 2, 3)])
 

@@ -67,19 +67,9 @@ class Test(harness.Scenario):
                 if method in ("POST", "PUT", "DELETE", "PATCH"):
                     head, _, body = data.partition(b"\r\n\r\n")
                     if b"transfer-encoding: chunked" in head.lower():
-                        body = self.joined(body)
+                        body = harness.unchunked(body)
                     self.assertEqual(self.seen()[2], body)
                     self.assertEqual(self.seen()[0], head.split(b"\r\n")[0].decode("latin-1"))
-
-    @staticmethod
-    def joined(chunks):
-        body = b""
-        while True:
-            size, _, chunks = chunks.partition(b"\r\n")
-            count = int(size.split(b";")[0], 16)
-            if count == 0:
-                return body
-            body, chunks = body + chunks[:count], chunks[count + 2:]
 
     def test_R_01_R_02_fields_of_the_connection_end_here(self):
         self.serve()

@@ -4,49 +4,21 @@
 
 import http.client
 import os
-import shutil
 import signal
 import socket
 import ssl
-import struct
-import tempfile
 import threading
-import unittest
 
 import harness
 import pki
+from authority import AuthorityScenario
 from harness import PATIENCE, Wire, post_bytes, record, sinkonce, wait_for
 from scenario_ops_a_probe_resolves_doubts import Probed
 
 BEARER = {"Authorization": "Bearer s3cret"}
 
 
-class Case(harness.Scenario):
-    """Files in a folder of the test's own, with one authority for all."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        if not pki.is_here():
-            raise unittest.SkipTest("openssl is not installed")
-
-    def setUp(self):
-        super().setUp()
-        self.folder = tempfile.mkdtemp(prefix="sinkonce-tls-test-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.ours = sinkonce.papers.authority
-
-    def file(self, name, content=None, of=None):
-        """A file of that name with CONTENT, or with what the file OF holds; its path.  It is replaced in one step."""
-        path = os.path.join(self.folder, name)
-        if of is not None:
-            with open(of) as source:
-                content = source.read()
-        with open(path + ".new", "w", opener=lambda p, flags: os.open(p, flags, 0o600)) as out:
-            out.write(content)
-        os.rename(path + ".new", path)
-        return path
-
+class Case(AuthorityScenario):
     def install(self, pair, port="listen"):
         """PAIR's files under names that stay the same: settings for PORT."""
         return {port.upper() + "_CERT_FILE": self.file(port + ".pem", of=pair.certificate),
@@ -74,20 +46,8 @@ class Case(harness.Scenario):
         wait_for(lambda: self.failures(reason) == count, "%d failed handshakes: %s" % (count, reason), PATIENCE,
                  [self.proxy.log])
 
-    def log(self):
-        with open(self.proxy.log, errors="replace") as log:
-            return log.read()
-
     def wait_log(self, words, count=1):
         wait_for(lambda: self.log().count(words) >= count, "%r in the log" % words, PATIENCE, [self.proxy.log])
-
-    def hangup(self, result="done"):
-        """SIGHUP, and wait until it has been obeyed or refused."""
-        name = 'sinkonce_reloads_total{result="%s"}' % result
-        before = self.proxy.metrics()[name]
-        self.proxy.process.signal(signal.SIGHUP)
-        wait_for(lambda: self.proxy.metrics()[name] == before + 1, "the reload to be " + result, PATIENCE,
-                 [self.proxy.log])
 
 
 class Ports(Case):

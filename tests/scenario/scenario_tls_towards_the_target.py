@@ -2,17 +2,14 @@
 """A target behind TLS: who is trusted, what is shown to it, and that nothing is sent where the handshake fails (A1)."""
 
 import os
-import shutil
-import signal
 import socket
 import ssl
-import tempfile
 import threading
-import unittest
 
 import harness
 import pki
-from harness import PATIENCE, sinkonce, wait_for
+from authority import AuthorityScenario
+from harness import PATIENCE, wait_for
 
 
 class Door:
@@ -68,34 +65,11 @@ class Door:
             pass
 
 
-class Test(harness.Scenario):
+class Test(AuthorityScenario):
     settings = {"CONNECT_RETRIES": "0"}
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        if not pki.is_here():
-            raise unittest.SkipTest("openssl is not installed")
-
-    def setUp(self):
-        super().setUp()
-        self.folder = tempfile.mkdtemp(prefix="sinkonce-tls-test-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.ours = sinkonce.papers.authority
-
-    def put(self, name, of):
-        """What the file OF holds, under a name that stays the same."""
-        path = os.path.join(self.folder, name)
-        shutil.copy(of, path + ".new")
-        os.rename(path + ".new", path)
-        return path
 
     def door(self, pair=None, **arguments):
         return Door(self, pair or self.ours.issue("target"), **arguments)
-
-    def log(self):
-        with open(self.proxy.log, errors="replace") as log:
-            return log.read()
 
     def assert_not_sent(self, words, **settings):
         """A1: nothing left, nothing is remembered, and the log says why in WORDS."""
@@ -107,11 +81,6 @@ class Test(harness.Scenario):
         line = next(line for line in self.log().splitlines() if '"target.error"' in line)
         self.assertIn('"cause":"tls"', line)
         self.assertIn(words, line)
-
-    def hangup(self):
-        self.proxy.process.signal(signal.SIGHUP)
-        wait_for(lambda: self.proxy.metrics()['sinkonce_reloads_total{result="done"}'] == 1, "the reload", PATIENCE,
-                 [self.proxy.log])
 
     def test_a_target_that_an_authority_of_ours_has_signed_is_spoken_to_on_one_connection(self):
         door = self.door()
@@ -170,15 +139,15 @@ class Test(harness.Scenario):
         with open(password, "w") as out:
             out.write("unused")
         self.serve(TARGET=door.url, TARGET_CA_FILE=self.ours.certificate, WORKERS="1", TARGET_IDLE="60s",
-                   TARGET_CERT_FILE=self.put("mine.pem", first.certificate),
-                   TARGET_KEY_FILE=self.put("mine.key", first.key), TARGET_KEY_PASSWORD_FILE=password)
+                   TARGET_CERT_FILE=self.file("mine.pem", of=first.certificate),
+                   TARGET_KEY_FILE=self.file("mine.key", of=first.key), TARGET_KEY_PASSWORD_FILE=password)
         self.assertEqual([self.send(n).status for n in range(2)], [200, 200])
         self.assertEqual(door.shown, ["ours-first"])
         self.target.set(delay=1000, next=1)
         running = self.later(self.send, 2)
         self.held()
-        self.put("mine.pem", second.certificate)
-        self.put("mine.key", second.key)
+        self.file("mine.pem", of=second.certificate)
+        self.file("mine.key", of=second.key)
         with open(password, "w") as out:
             out.write("opensesame")
         self.hangup()
@@ -190,9 +159,9 @@ class Test(harness.Scenario):
     def test_after_sighup_the_new_authorities_decide(self):
         other = pki.Authority(self.folder, "other")
         door = self.door()
-        self.serve(TARGET=door.url, TARGET_CA_FILE=self.put("ca.pem", other.certificate))
+        self.serve(TARGET=door.url, TARGET_CA_FILE=self.file("ca.pem", of=other.certificate))
         self.assertEqual((self.send(1).status, self.state(1)), (503, "absent"))
-        self.put("ca.pem", self.ours.certificate)
+        self.file("ca.pem", of=self.ours.certificate)
         self.hangup()
         wait_for(lambda: self.send(1).status == 200, "the target to be trusted", PATIENCE)
         self.assertEqual(self.applied(1), 1)
