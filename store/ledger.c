@@ -33,6 +33,8 @@
 #include "port.h"
 
 enum {
+    NS_PER_S = 1000000000,
+    NS_PER_MS = 1000000,
     RETRY_MS = 250,
     WINDOW_LOOK_MIN_MS = 1000,
     WINDOW_LOOK_MAX_MS = 60000,
@@ -46,14 +48,18 @@ struct ledger {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t is_posted;
-    struct posting_list queue; /* guarded by lock */
-    bool is_closing;           /* guarded by lock */
+    struct posting_list queue; /* guarded by lock, as is what follows */
+    size_t queue_count;
+    size_t wanted_count; /* with so many in the queue the ledger's thread is woken */
+    bool is_closing;
 
     /* the ledger's thread alone */
     struct env env;
     struct machine *machine; /* owned */
     bool is_loaded;          /* the machine knows what is on disk */
     uint32_t commit_delay_us;
+    size_t batch_count; /* postings of the last batch */
+    uint64_t commit_ns; /* what its commit took; 0: it changed nothing */
     uint64_t boot;
     enum health health;
     uint64_t retry_ms;
@@ -74,12 +80,13 @@ static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static struct machine_time time_now(void)
 {
-    return (struct machine_time){ clock_ns(CLOCK_REALTIME) / 1000000, clock_ns(CLOCK_MONOTONIC) / 1000000 };
+    return (struct machine_time){ clock_ns(CLOCK_REALTIME) / NS_PER_MS,
+                                  clock_ns(CLOCK_MONOTONIC) / NS_PER_MS };
 }
 
 /* ---- figures ---------------------------------------------------------------------------------------------------- */
@@ -134,12 +141,14 @@ static void count_error(struct ledger *ledger)
 
 /* ---- backups ---------------------------------------------------------------------------------------------------- */
 
-static void requeue(struct ledger *ledger, struct posting *posting)
+static void enqueue(struct ledger *ledger, struct posting *posting)
 {
     pthread_mutex_lock(&ledger->lock);
     posting_list_add(&ledger->queue, posting);
+    bool is_awaited = ++ledger->queue_count == ledger->wanted_count;
     pthread_mutex_unlock(&ledger->lock);
-    pthread_cond_signal(&ledger->is_posted);
+    if (is_awaited)
+        pthread_cond_signal(&ledger->is_posted);
 }
 
 /* [backup] Reads as a reader of the library, so that commits go on. */
@@ -153,7 +162,7 @@ static void *backup_main(void *argument)
                            : status == ENV_COPY_EXISTS ? QUESTION_MISMATCH
                                                        : QUESTION_FAILED;
     question->posting.kind = POSTING_BACKUP;
-    requeue(ledger, &question->posting);
+    enqueue(ledger, &question->posting);
     return NULL;
 }
 
@@ -222,7 +231,8 @@ static enum rows_status commit(struct ledger *ledger, struct rows *rows)
     if (status != ROWS_OK)
         return status;
     machine_keep(ledger->machine);
-    publish(ledger, used_bytes, clock_ns(CLOCK_MONOTONIC) - began_ns + 1);
+    ledger->commit_ns = clock_ns(CLOCK_MONOTONIC) - began_ns + 1;
+    publish(ledger, used_bytes, ledger->commit_ns);
     return ROWS_OK;
 }
 
@@ -370,6 +380,7 @@ static enum rows_status attempt(struct ledger *ledger, struct posting_list *todo
         while ((posting = posting_list_take(todo)) != NULL)
             apply(ledger, posting);
         machine_end(ledger->machine);
+        ledger->commit_ns = 0;
         if (rows_is_changed(&rows) || rows_status(&rows) != ROWS_OK)
             status = commit_batch(ledger, &rows);
         else
@@ -429,7 +440,7 @@ static void refuse_all(struct ledger *ledger, struct posting_list todo, enum sto
     struct posting *posting;
     while ((posting = posting_list_take(&todo)) != NULL)
         if (!refuse(ledger, posting, status))
-            requeue(ledger, posting);
+            enqueue(ledger, posting);
 }
 
 /* What writes leaves the batch; what only reads may still be answered from the committed ledger. */
@@ -441,7 +452,7 @@ static struct posting_list readers_of(struct ledger *ledger, struct posting_list
         if (posting->kind != POSTING_SETTLEMENT)
             posting_list_add(&readers, posting);
         else if (!refuse(ledger, posting, STORE_FAILED))
-            requeue(ledger, posting);
+            enqueue(ledger, posting);
     }
     return readers;
 }
@@ -516,57 +527,50 @@ static uint64_t next_work_ms(const struct ledger *ledger)
     return work_ms;
 }
 
-/* All that was posted; empty when it is time for something else. */
-static struct posting_list take_postings(struct ledger *ledger, bool *ret_is_closing)
+/* Until WANTED_COUNT are in the queue, the ledger is closing, or it is UNTIL_NS.  The lock is held. */
+static void queue_wait(struct ledger *ledger, size_t wanted_count, uint64_t until_ns)
 {
-    uint64_t work_ms = next_work_ms(ledger);
-    struct timespec until = { (time_t)(work_ms / 1000), (long)(work_ms % 1000 * 1000000) };
+    struct timespec until = { (time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S) };
     int error = 0;
-    pthread_mutex_lock(&ledger->lock);
-    while (ledger->queue.first == NULL && !ledger->is_closing && error != ETIMEDOUT && work_ms > 0) {
-        if (work_ms == UINT64_MAX)
+    ledger->wanted_count = wanted_count;
+    while (ledger->queue_count < wanted_count && !ledger->is_closing && error != ETIMEDOUT) {
+        if (until_ns == UINT64_MAX)
             pthread_cond_wait(&ledger->is_posted, &ledger->lock);
         else
             error = pthread_cond_timedwait(&ledger->is_posted, &ledger->lock, &until);
     }
+}
+
+/* A commit that waits for company serves more with one flush.  What the last one answered is on its way to the target,
+ * or to connectors that will send more: as many are waited for, but no longer than half of what its commit took, so that
+ * the disk is not idle for long.  A shorter sleep than the kernel's slack is none; one that a disk which hesitated once
+ * would ask for is too long. */
+static void company_wait(struct ledger *ledger)
+{
+    enum { SLEEP_NS_MIN = 50000, SLEEP_NS_MAX = 5000000 };
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), sleep_ns = ledger->commit_ns / 2;
+    if (ledger->commit_delay_us > 0)
+        queue_wait(ledger, SIZE_MAX, now_ns + ledger->commit_delay_us * UINT64_C(1000));
+    else if (sleep_ns >= SLEEP_NS_MIN)
+        queue_wait(ledger, ledger->batch_count, now_ns + (sleep_ns < SLEEP_NS_MAX ? sleep_ns : SLEEP_NS_MAX));
+}
+
+/* All that was posted; empty when it is time for something else. */
+static struct posting_list take_postings(struct ledger *ledger, bool *ret_is_closing)
+{
+    uint64_t work_ms = next_work_ms(ledger);
+    pthread_mutex_lock(&ledger->lock);
+    queue_wait(ledger, 1, work_ms == UINT64_MAX ? UINT64_MAX : work_ms * NS_PER_MS);
+    if (ledger->queue_count > 0) {
+        company_wait(ledger);
+        ledger->batch_count = ledger->queue_count;
+    }
     struct posting_list postings = ledger->queue;
     ledger->queue = (struct posting_list){ 0 };
+    ledger->queue_count = 0;
     *ret_is_closing = ledger->is_closing;
     pthread_mutex_unlock(&ledger->lock);
     return postings;
-}
-
-/* False: nothing came. */
-static bool take_more(struct ledger *ledger, struct posting_list *postings)
-{
-    struct posting *posting;
-    const struct posting *last = postings->last;
-    pthread_mutex_lock(&ledger->lock);
-    while ((posting = posting_list_take(&ledger->queue)) != NULL)
-        posting_list_add(postings, posting);
-    pthread_mutex_unlock(&ledger->lock);
-    return postings->last != last;
-}
-
-/* A commit that waits for company serves more with one flush.  Where several wait already the loops are busy: whichever
- * of them is ready to run is let run first, and what it posts joins, until one turn brings nothing.  On a processor
- * that nobody else wants this takes no time. */
-static void wait_for_company(struct ledger *ledger, struct posting_list *postings)
-{
-    enum { YIELDS_MAX = 8 }; /* measured with two loops on two cores: more than four bring nothing */
-    struct timespec span = { 0, (long)ledger->commit_delay_us * 1000 };
-    bool is_going_on = postings->first != postings->last;
-    if (postings->first == NULL)
-        return;
-    if (ledger->commit_delay_us > 0) {
-        nanosleep(&span, NULL);
-        (void)take_more(ledger, postings);
-        return;
-    }
-    for (int i = 0; is_going_on && i < YIELDS_MAX; i++) {
-        sched_yield();
-        is_going_on = take_more(ledger, postings);
-    }
 }
 
 /* Ask for short turns: whoever runs little and often is then let in sooner after each wait for the disk, which on busy
@@ -597,7 +601,6 @@ static void *ledger_main(void *argument)
         struct posting_list postings = take_postings(ledger, &is_closing);
         if (is_closing && postings.first == NULL)
             break;
-        wait_for_company(ledger, &postings);
         run_batch(ledger, postings);
     }
     if (ledger->health != HEALTH_GOOD)
@@ -609,12 +612,7 @@ static void *ledger_main(void *argument)
 void ledger_post(struct ledger *ledger, struct posting *posting)
 {
     posting->posted_ns = clock_ns(CLOCK_MONOTONIC);
-    pthread_mutex_lock(&ledger->lock);
-    bool is_first = ledger->queue.first == NULL;
-    posting_list_add(&ledger->queue, posting);
-    pthread_mutex_unlock(&ledger->lock);
-    if (is_first)
-        pthread_cond_signal(&ledger->is_posted);
+    enqueue(ledger, posting);
 }
 
 /* ---- start and end ---------------------------------------------------------------------------------------------- */
