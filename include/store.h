@@ -137,6 +137,7 @@ struct store_options {
     uint32_t replies;             /* how many answers are kept */
     uint32_t reply_bytes_max;     /* how much of a body is kept; a longer answer is not kept at all */
     uint32_t commit_delay_us;
+    uint32_t lock_wait_ms;        /* how long to wait for the folder while another process has it */
 };
 
 enum store_open_status {

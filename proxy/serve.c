@@ -41,6 +41,7 @@ enum {
     LAST_WORDS_MS =
         500, /* for replies that are written, but not taken yet, when nothing is in flight any more */
     ADMIN_CONNECTIONS_MAX = 64,
+    LOCK_WAIT_MS = 3000, /* who holds the ledger's folder may only be looking: sinkonce check */
 };
 
 enum life { LIFE_RUNNING, LIFE_DELAY, LIFE_DRAINING, LIFE_OVER };
@@ -362,6 +363,7 @@ static int ledger_open(struct server *server)
         .replies = (uint32_t)settings->replies,
         .reply_bytes_max = (uint32_t)settings->reply_bytes,
         .commit_delay_us = (uint32_t)settings->commit_delay_ms * 1000,
+        .lock_wait_ms = LOCK_WAIT_MS,
     };
     char why[512] = "";
     if (!settings->is_ledger_missing_refused)

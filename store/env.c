@@ -19,6 +19,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <time.h>
 #include <unistd.h>
 #include "pages.h"
 
@@ -89,7 +90,21 @@ static enum store_open_status locked(const struct env *env, struct why why)
     return STORE_LOCKED;
 }
 
-static enum store_open_status lock_folder(struct env *env, struct why why)
+/* Whoever only looks (sinkonce check, a process that is about to end) has it for a moment: is it free within WAIT_MS? */
+static bool lock_within(int fd, uint32_t wait_ms)
+{
+    enum { TURN_MS = 20 };
+    const struct timespec turn = { 0, TURN_MS * 1000000 };
+    for (uint32_t waited_ms = 0;; waited_ms += TURN_MS) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK || waited_ms >= wait_ms)
+            return false;
+        nanosleep(&turn, NULL);
+    }
+}
+
+static enum store_open_status lock_folder(struct env *env, uint32_t wait_ms, struct why why)
 {
     char path[PATH_MAX];
     path_in(env, "sinkonce.lock", path);
@@ -97,7 +112,7 @@ static enum store_open_status lock_folder(struct env *env, struct why why)
     if (env->lock_fd < 0)
         return unreadable(why, "cannot open %s: %s; the data folder must exist and be writable", path,
                           strerror(errno));
-    if (flock(env->lock_fd, LOCK_EX | LOCK_NB) == 0)
+    if (lock_within(env->lock_fd, wait_ms))
         return STORE_OPENED;
     int error = errno;
     close(env->lock_fd);
@@ -405,7 +420,7 @@ static enum store_open_status look_for_ledger(const struct env *env, const struc
 static enum store_open_status open_all(struct env *env, const struct store_options *options, uint64_t unix_ms,
                                        struct store_row *ret_store, bool *ret_is_created, struct why why)
 {
-    enum store_open_status status = lock_folder(env, why);
+    enum store_open_status status = lock_folder(env, options->lock_wait_ms, why);
     if (status == STORE_OPENED)
         status = check_fs(env, options->is_network_fs_allowed, why);
     if (status == STORE_OPENED)
@@ -450,7 +465,7 @@ static enum store_open_status make_all(struct env *env, const struct store_optio
     bool is_missing = false;
     struct store_options willing = *options;
     willing.is_missing_refused = false;
-    enum store_open_status status = lock_folder(env, why);
+    enum store_open_status status = lock_folder(env, options->lock_wait_ms, why);
     if (status == STORE_OPENED)
         status = check_fs(env, options->is_network_fs_allowed, why);
     if (status == STORE_OPENED)

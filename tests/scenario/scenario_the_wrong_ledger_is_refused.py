@@ -3,6 +3,7 @@
 to do, and nothing listens.
 """
 
+import fcntl
 import os
 import shutil
 import socket
@@ -44,6 +45,19 @@ class Test(harness.Scenario):
         self.assertEqual(self.send(1).status, 200)
         status, headers, _ = other.post("/in", harness.record("orders", 0, 1))
         self.assertEqual((status, headers.get("sinkonce-outcome"), self.applied(1)), (200, None, 2))
+
+    def test_who_only_looks_at_the_folder_keeps_no_start_away(self):
+        self.serve()
+        self.send(1)
+        self.proxy.kill()
+        with open(os.path.join(self.proxy.data_dir, "sinkonce.lock")) as lock, open(self.proxy.log) as log:
+            log.seek(0, os.SEEK_END)
+            fcntl.flock(lock, fcntl.LOCK_SH)  # as sinkonce check does
+            self.proxy.start(is_ready=False)
+            said = []
+            harness.wait_for(lambda: said.append(log.read()) or "server.start" in "".join(said), "the start to begin")
+        harness.wait_for(self.proxy._is_ready, "sinkonce to be ready", harness.PATIENCE, [self.proxy.log])
+        self.assertTrue(self.send(1).is_replayed)
 
     def test_Z_13_L_07_a_missing_ledger_refuses_to_start_when_set_so(self):
         self.serve()
