@@ -71,6 +71,15 @@ static bool any_outcome(const struct exchange *ex, enum outcome outcome)
     return false;
 }
 
+/* Other dialects than the plain one tell it per record, inside a success. */
+static bool is_refusal_hidden(const struct exchange *ex)
+{
+    if (ex->batch == BATCH_PLAIN)
+        return true;
+    return ex->parts == NULL &&
+           batch_hides_refusal(ex->batch, ex->answer, &ex->identified, ex->sent, ex->loop->program->settings);
+}
+
 /* The worst outcome decides: a doubt is told before a refusal, a refusal before a success. */
 static enum finish finish_keyed(const struct exchange *ex, const struct flight *flight)
 {
@@ -79,8 +88,8 @@ static enum finish finish_keyed(const struct exchange *ex, const struct flight *
     bool is_refused = any_outcome(ex, OUTCOME_NOT_APPLIED);
     if (flight->attempt_class == ATTEMPT_KNOWN && flight->response.status / 100 == 3)
         return FINISH_REDIRECTED;
-    if (is_refused && flight->response.status < 400 && ex->batch == BATCH_PLAIN)
-        return FINISH_REDIRECTED; /* other dialects tell it per record, inside a success */
+    if (is_refused && flight->response.status < 400 && is_refusal_hidden(ex))
+        return FINISH_REDIRECTED;
     if (is_refused && flight->response.status >= 400)
         return FINISH_REJECTED;
     if (any_outcome(ex, OUTCOME_NOT_SENT))
@@ -190,6 +199,33 @@ static void answer_duplicate(struct exchange *ex, struct reply_room *room)
         reply_product_add(room);
 }
 
+/* In place of the target's body, when there is one. */
+static void answer_body_made(struct exchange *ex, struct reply_room *room, size_t bytes, const char *type)
+{
+    if (ex->made_body == NULL)
+        return;
+    free(room->reply.body_owned);
+    room->reply.body_owned = NULL;
+    reply_body_set(room, slice_of(ex->made_body, bytes), type);
+}
+
+/* Nothing was dropped: as it came, unless it contradicts itself. */
+static void answer_forwarded(struct exchange *ex, struct reply_room *room)
+{
+    struct flight *flight = deciding_flight(ex);
+    const char *type = NULL;
+    size_t bytes = 0;
+    bool is_read = ex->batch == BATCH_BULK && ex->claim.ret_claim_id != 0 && ex->parts == NULL &&
+                   ex->mode == MODE_ENFORCE;
+    if (is_read && !batch_answer(ex->batch, flight->response.status, ex->answer, ex->request, &ex->identified,
+                                 ex->sent, -1, &ex->made_body, &bytes, &type)) {
+        answer_own(ex, room, FINISH_NO_MEMORY);
+        return;
+    }
+    answer_pass(ex, room);
+    answer_body_made(ex, room, bytes, type);
+}
+
 /* Some were dropped, the target has answered for the others with 2xx. */
 static void answer_partial(struct exchange *ex, struct reply_room *room)
 {
@@ -207,11 +243,7 @@ static void answer_partial(struct exchange *ex, struct reply_room *room)
         return;
     }
     answer_pass(ex, room);
-    if (ex->made_body != NULL) {
-        free(room->reply.body_owned);
-        room->reply.body_owned = NULL;
-        reply_body_set(room, slice_of(ex->made_body, bytes), type);
-    }
+    answer_body_made(ex, room, bytes, type);
     reply_outcome_add(room, finish_rows[FINISH_PARTIAL].outcome);
 }
 
@@ -222,6 +254,8 @@ static void answer_build(struct exchange *ex, struct reply_room *room)
         return;
     switch ((int)ex->finish) {
     case FINISH_FORWARDED:
+        answer_forwarded(ex, room);
+        break;
     case FINISH_REJECTED:
         answer_pass(ex, room);
         break;

@@ -61,7 +61,8 @@ static bool is_success(int status)
 }
 
 /* OF_STATUS is what the status alone says. */
-static enum outcome splunk_outcome(enum outcome of_status, struct slice body, bool *ret_has_ack_id, int64_t *ret_ack_id)
+static enum outcome splunk_outcome(enum outcome of_status, struct slice body, bool *ret_has_ack_id,
+                                   int64_t *ret_ack_id)
 {
     enum splunk_proof proof = splunk_read(body, ret_ack_id);
     *ret_has_ack_id = proof == SPLUNK_ACKNOWLEDGES;
@@ -92,6 +93,12 @@ void batch_outcomes(enum batch_dialect dialect, int status, struct slice body,
         outcomes_fill(identified, sent, outcome, outcomes);
 }
 
+bool batch_hides_refusal(enum batch_dialect dialect, struct slice answer, const struct identified *identified,
+                         const bool sent[], const struct settings *settings)
+{
+    return dialect == BATCH_BULK && bulk_hides_refusal(answer, identified, sent, settings);
+}
+
 /* ---- the answer ---------------------------------------------------------------------------------------------- */
 
 static bool is_all_sent(const struct identified *identified, const bool sent[])
@@ -113,9 +120,10 @@ bool batch_answer(enum batch_dialect dialect, int answer_status, struct slice an
     *ret_body_bytes = 0;
     *ret_content_type = has_answer ? NULL : "application/json";
     /* A refusal stays the target's own: the retry finds the records that were left out as known again. */
-    if (dialect == BATCH_PLAIN ||
-        (has_answer && (!is_success(answer_status) || is_all_sent(identified, sent))))
+    if (dialect == BATCH_PLAIN || (has_answer && !is_success(answer_status)))
         return true;
+    if (has_answer && is_all_sent(identified, sent))
+        return dialect != BATCH_BULK || bulk_answer_whole(answer, identified, sent, ret_body, ret_body_bytes);
     if (dialect == BATCH_BULK)
         return bulk_answer(has_answer, answer, identified, sent, ret_body, ret_body_bytes);
     if (dialect == BATCH_SPLUNK) /* the acknowledgement of what was sent stands for the batch */

@@ -41,7 +41,8 @@ void batch_outcomes(enum batch_dialect dialect, int status, struct slice body, c
  * False: no memory, or the target's answer does not fit what was sent.
  *   BULK    one item per action of the request in its order: the target's own bytes for those that were sent, made-up
  *           ones for those that were left out; a repeat of a record whose item has an error has the same error.
- *           "errors" is recomputed; no other member but took, ingest_took, errors, items
+ *           "errors" is recomputed; no other member but took, ingest_took, errors, items.  With nothing left out the
+ *           target's own, but for "errors":false beside an item with an error: that becomes true
  *   SPLUNK  nothing sent: {"text":"Success","code":0}, with ACK_ID >= 0 also "ackId"; else NULL, the target's "ackId"
  *           stands for the batch
  *   DAPR    every entry named: the target's statuses, SUCCESS for those that were left out
@@ -51,6 +52,11 @@ void batch_outcomes(enum batch_dialect dialect, int status, struct slice body, c
 MUST_CHECK bool batch_answer(enum batch_dialect dialect, int answer_status, struct slice answer,
                              const struct request *request, const struct identified *identified, const bool sent[],
                              int64_t ack_id, char **ret_body, size_t *ret_body_bytes, const char **ret_content_type);
+
+/* Does a 2xx of the target hide that it refused a record?  Of BULK, an item that was refused without an "error": every
+ * client takes it for delivered.  True also when it cannot be known: no memory. */
+bool batch_hides_refusal(enum batch_dialect dialect, struct slice answer, const struct identified *identified,
+                         const bool sent[], const struct settings *settings);
 
 /* Clients of Elasticsearch from 8 on refuse a 2xx without the field "X-Elastic-Product: Elasticsearch".  True when REQUEST
  * is from one of them: an answer that is made up for it must carry that field.  The target need not have said it yet: a

@@ -31,6 +31,7 @@ struct item {
 
 struct answer {
     struct slice took, ingest_took; /* as they stand; empty: none */
+    bool denies_errors;             /* it says something else than "errors":true */
     struct item *items;             /* owned, a cell for each action; only those of sent ones mean anything */
     const struct item **of_record;  /* owned, a cell for each record: its item; NULL: it was not sent */
 };
@@ -203,6 +204,8 @@ static bool members_read(struct slice body, const struct identified *identified,
             answer->took = value;
         else if (slice_equals_text(name, "ingest_took"))
             answer->ingest_took = value;
+        else if (slice_equals_text(name, "errors"))
+            answer->denies_errors = answer->denies_errors || !slice_equals_text(value, "true");
     }
     return !walk.is_wrong && has_items && json_walk_is_last(&walk);
 }
@@ -300,6 +303,21 @@ bool bulk_outcomes(struct slice body, const struct identified *identified, const
     }
     answer_deinit(&answer);
     return is_fit;
+}
+
+bool bulk_hides_refusal(struct slice body, const struct identified *identified, const bool sent[],
+                        const struct settings *settings)
+{
+    struct answer answer;
+    bool is_hidden = !answer_read(body, identified, sent, &answer);
+    for (size_t i = 0; !is_hidden && i < identified->site_count; i++) {
+        size_t record = identified->sites[i].record;
+        is_hidden = sent[i] && record != NO_RECORD && !answer.items[i].has_error &&
+                    outcome_of_item(&answer.items[i], &identified->actions[i],
+                                    &identified->records[record].key, settings) == OUTCOME_NOT_APPLIED;
+    }
+    answer_deinit(&answer);
+    return is_hidden;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
@@ -459,5 +477,40 @@ bool bulk_answer(bool has_answer, struct slice body, const struct identified *id
     }
     text_add_chars(&text, "]}");
     answer_deinit(&answer);
+    return text_take(&text, ret_body, ret_body_bytes);
+}
+
+/* BODY, which has been read well, with true for every word of it about errors. */
+static void add_with_errors(struct text *text, struct slice body)
+{
+    struct json_walk walk;
+    struct slice name, value;
+    const char *from = body.at;
+    json_walk_open(&walk, body, '{');
+    while (json_walk_next(&walk) && json_walk_name(&walk, &name) && json_walk_value(&walk, NULL, 0, &value)) {
+        if (!slice_equals_text(name, "errors"))
+            continue;
+        text_add(text, slice_of(from, (size_t)(value.at - from)));
+        text_add_chars(text, "true");
+        from = value.at + value.byte_count;
+    }
+    text_add(text, slice_of(from, (size_t)(body.at + body.byte_count - from)));
+}
+
+bool bulk_answer_whole(struct slice body, const struct identified *identified, const bool sent[],
+                       char **ret_body, size_t *ret_body_bytes)
+{
+    struct answer answer;
+    struct text text = { 0 };
+    *ret_body = NULL;
+    *ret_body_bytes = 0;
+    bool is_contradictory = answer_read(body, identified, sent, &answer) && answer.denies_errors &&
+                            has_errors(&answer, identified);
+    bool has_memory = answer.items != NULL && answer.of_record != NULL;
+    answer_deinit(&answer);
+    if (!is_contradictory)
+        return has_memory;
+    text_reserve(&text, body.byte_count);
+    add_with_errors(&text, body);
     return text_take(&text, ret_body, ret_body_bytes);
 }

@@ -16,4 +16,15 @@ MUST_CHECK bool bulk_outcomes(struct slice body, const struct identified *identi
 MUST_CHECK bool bulk_answer(bool has_answer, struct slice answer, const struct identified *identified,
                             const bool sent[], char **ret_body, size_t *ret_body_bytes);
 
+/* The answer to a request that was sent whole: *RET_BODY is NULL and it passes as it came, unless it says that there are
+ * no errors and an item has one.  Clients that trust the word would not look at the items (OpenSearch's do), so it becomes
+ * "errors":true, and no other byte changes.  An answer that does not fit passes as well.  False: no memory. */
+MUST_CHECK bool bulk_answer_whole(struct slice answer, const struct identified *identified, const bool sent[],
+                                  char **ret_body, size_t *ret_body_bytes);
+
+/* An item that was refused without an "error": every client takes it for delivered.  True also when it cannot be known:
+ * no memory. */
+bool bulk_hides_refusal(struct slice answer, const struct identified *identified, const bool sent[],
+                        const struct settings *settings);
+
 #endif

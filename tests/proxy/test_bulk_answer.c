@@ -371,6 +371,69 @@ static void test_the_targets_items_keep_every_byte_and_their_places(void **state
         "\"result\":\"updated\"," SHARDS ",\"status\":200}}]}");
 }
 
+/* "errors" is what OpenSearch's clients look at before they look at any item. */
+static void test_a_whole_answer_keeps_every_byte_but_for_a_word_that_contradicts_its_items(void **state)
+{
+    static const char failed[] = "{\"index\":{\"_id\":\"k\",\"error\":{\"type\":\"x\"},\"status\":429}}";
+    static const char good[] = "{\"index\":{\"_id\":\"k\",\"status\":201}}";
+    static const struct {
+        const char *head, *item, *tail, *head_told; /* told NULL: as it came */
+    } rows[] = {
+        { "{\"took\":3,\"errors\":false,\"items\":[", good, "]}", NULL },
+        { "{\"took\":3,\"errors\":true,\"items\":[", failed, "]}", NULL },
+        { "{\"took\":3,\"errors\":true,\"items\":[", good, "]}", NULL },
+        { "{\"took\":3,\"items\":[", failed, "]}", NULL },
+        { "{ \"took\" :3, \"errors\" : false , \"items\":[ ", failed, " ] , \"more\":{\"errors\":false}}\n",
+          "{ \"took\" :3, \"errors\" : true , \"items\":[ " },
+        { "{\"errors\":null,\"errors\":false,\"items\":[", failed, "]}",
+          "{\"errors\":true,\"errors\":true,\"items\":[" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct batch batch;
+        char body[512], expected[512], *bytes;
+        size_t byte_count;
+        batch_init(&batch, SHAPE_IS_BULK);
+        batch_add(&batch, &(struct element){ .kind = BULK_INDEX, .id = "k", .is_sent = true });
+        snprintf(body, sizeof body, "%s%s%s", rows[i].head, rows[i].item, rows[i].tail);
+        assert_true(
+            bulk_answer_whole(slice_of_text(body), &batch.identified, batch.sent, &bytes, &byte_count));
+        if (rows[i].head_told == NULL) {
+            assert_null(bytes);
+            continue;
+        }
+        snprintf(expected, sizeof expected, "%s%s%s", rows[i].head_told, rows[i].item, rows[i].tail);
+        assert_int_equal(byte_count, strlen(expected));
+        assert_memory_equal(bytes, expected, byte_count);
+        free(bytes);
+    }
+}
+
+static void test_a_refusal_without_an_error_is_hidden_from_every_client(void **state)
+{
+    static const struct {
+        enum bulk_kind kind;
+        const char *item;
+        bool is_hidden;
+    } rows[] = {
+        { BULK_INDEX, "{\"index\":{\"status\":201}}", false },
+        { BULK_INDEX, "{\"index\":{\"status\":429}}", true },
+        { BULK_INDEX, "{\"index\":{\"error\":null,\"status\":400}}", true },
+        { BULK_INDEX, "{\"index\":{\"error\":{},\"status\":429}}", false },
+        { BULK_DELETE, "{\"delete\":{\"status\":404}}", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct batch batch;
+        char body[256];
+        batch_init(&batch, SHAPE_IS_BULK);
+        batch_add(&batch, &(struct element){ .kind = rows[i].kind, .is_sent = true });
+        snprintf(body, sizeof body, ITEMS("%s"), rows[i].item);
+        assert_int_equal(bulk_hides_refusal(slice_of_text(body), &batch.identified, batch.sent, &settings),
+                         rows[i].is_hidden);
+    }
+}
+
 static void test_a_repeat_of_a_failed_record_fails_too(void **state)
 {
     const struct element elements[] = {
@@ -561,6 +624,8 @@ int main(void)
         cmocka_unit_test(test_an_index_of_the_url_becomes_json_text),
         cmocka_unit_test(test_an_index_of_the_action_line_is_copied_with_its_escapes),
         cmocka_unit_test(test_the_targets_items_keep_every_byte_and_their_places),
+        cmocka_unit_test(test_a_whole_answer_keeps_every_byte_but_for_a_word_that_contradicts_its_items),
+        cmocka_unit_test(test_a_refusal_without_an_error_is_hidden_from_every_client),
         cmocka_unit_test(test_a_repeat_of_a_failed_record_fails_too),
         cmocka_unit_test(test_every_action_is_answered_in_its_place_whatever_was_cut_Z05),
     };

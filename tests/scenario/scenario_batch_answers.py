@@ -54,6 +54,28 @@ class Bulk(BatchScenario):
                          ["99", "101", "102", "103", "104", "105"])
         self.assertEqual([status for _, _, status in items_of(answer)], [201, 200, 201, 201, 201, 201, 201])
 
+    def said(self, *items, errors="false"):
+        return ('{"took":3, "errors" :%s,"items":[%s]}\n' % (errors, ",".join(items))).encode()
+
+    def test_A8_an_answer_that_denies_an_error_of_its_own_items_is_told_with_it(self):
+        good = '{"index":{"_index":"orders","_id":"a","status":201}}'
+        bad = '{"index":{"_index":"orders","_id":"b","status":429,"error":{"type":"rejected","reason":"\\u00e9"}}}'
+        self.serve()
+        self.target.next(Reply(body=self.said(good, bad), applied={"orders/0/100"}))
+        self.assertEqual(self.post(records(100, 101)).body, self.said(good, bad, errors="true"))
+        self.assertEqual(self.states(100, 101), ["applied", "absent"])
+        for errors in ("true", "false"):  # what holds together passes as it came
+            self.target.next(Reply(body=self.said(bad if errors == "true" else good, errors=errors), applied=errors == "false"))
+            self.assertEqual(self.post(records(102)).body, self.said(bad if errors == "true" else good, errors=errors))
+
+    def test_A8_an_item_that_was_refused_without_an_error_is_not_told_as_delivered(self):
+        self.serve()
+        items = ['{"index":{"_index":"orders","_id":"%s","status":%d}}' % one for one in (("a", 201), ("b", 429))]
+        self.target.next(Reply(body=self.said(*items), applied={"orders/0/100"}))
+        self.assert_own(self.post(records(100, 101)), 503, "refused", "redirected")
+        self.assertEqual(self.states(100, 101), ["applied", "absent"])
+        self.assertEqual([status for _, _, status in items_of(self.post(records(100, 101)))], [200, 201])
+
     def test_an_item_of_500_is_in_doubt_and_the_others_are_known(self):
         self.serve()
         self.target.next(Reply(items={"orders/0/101": 500}))
