@@ -30,6 +30,7 @@
 #include "clock.h"
 #include "exchange_state.h"
 #include "listener.h"
+#include "loop_library.h"
 #include "metrics.h"
 #include "prober.h"
 #include "reload.h"
@@ -618,6 +619,7 @@ int serve(const struct settings *settings, char *const environment[])
     server.state.started_ms = clock_unix_ms();
     signal(SIGPIPE, SIG_IGN);
     json_object_seed(0);
+    loop_library_init();
     upstream_global_init();
     descriptors_raise();
     memory_tune();
