@@ -140,13 +140,9 @@ static void full_delete(struct machine *machine, uint32_t pid, uint64_t first)
     rows_delete(machine->rows, key_slice(&key));
 }
 
-static bool full_parse(struct machine *machine, uint32_t pid, struct slice key, struct slice value,
-                       uint64_t *ret_first, struct full_row *ret_row)
+static bool full_read(struct machine *machine, struct slice value, uint64_t first, struct full_row *ret_row)
 {
-    uint32_t pid_found;
-    if (!key_read_pair(key, TABLE_FULL, &pid_found, ret_first) || pid_found != pid)
-        return false;
-    bool is_good = full_row_read(value, *ret_first, ret_row);
+    bool is_good = full_row_read(value, first, ret_row);
     if (!is_good)
         rows_spoil(machine->rows);
     return is_good;
@@ -156,20 +152,18 @@ static bool full_parse(struct machine *machine, uint32_t pid, struct slice key, 
 static bool full_before(struct machine *machine, uint32_t pid, uint64_t number, uint64_t *ret_first,
                         struct full_row *ret_row)
 {
-    struct key key = key_pair(TABLE_FULL, pid, number);
-    struct slice found, value;
-    return rows_seek_back(machine->rows, key_slice(&key), &found, &value) &&
-           full_parse(machine, pid, found, value, ret_first, ret_row);
+    struct slice value;
+    return pairs_before(machine->rows, TABLE_FULL, pid, number, ret_first, &value) &&
+           full_read(machine, value, *ret_first, ret_row);
 }
 
 /* The first interval that begins at chunk NUMBER or behind it. */
 static bool full_after(struct machine *machine, uint32_t pid, uint64_t number, uint64_t *ret_first,
                        struct full_row *ret_row)
 {
-    struct key key = key_pair(TABLE_FULL, pid, number);
-    struct slice found, value;
-    return rows_seek(machine->rows, key_slice(&key), &found, &value) &&
-           full_parse(machine, pid, found, value, ret_first, ret_row);
+    struct slice value;
+    return pairs_next(machine->rows, TABLE_FULL, pid, number, ret_first, &value) &&
+           full_read(machine, value, *ret_first, ret_row);
 }
 
 static bool may_join(const struct full_row *left, uint64_t right_first, const struct full_row *right)
@@ -332,12 +326,10 @@ static uint64_t fold_runs(struct machine *machine, struct partition *partition, 
                           uint64_t *last, size_t *rows_left)
 {
     uint64_t applied_count = 0, number;
-    uint32_t pid;
+    uint32_t pid = partition->row.pid;
     struct chunk chunk;
-    struct key from = key_pair(TABLE_RUNS, partition->row.pid, first);
-    struct slice key, value;
-    while (rows_seek(machine->rows, key_slice(&from), &key, &value) &&
-           key_read_pair(key, TABLE_RUNS, &pid, &number) && pid == partition->row.pid && number <= *last) {
+    struct slice value;
+    while (pairs_next(machine->rows, TABLE_RUNS, pid, first, &number, &value) && number <= *last) {
         if (*rows_left == 0) {
             *last = number - 1; /* never below FIRST: the caller saw to it that one row is left */
             break;
@@ -349,8 +341,8 @@ static uint64_t fold_runs(struct machine *machine, struct partition *partition, 
         applied_count += chunk.applied_count;
         partition->row.interval_count -= chunk.run_count;
         machine->figures.interval_count -= chunk.run_count;
-        from = key_pair(TABLE_RUNS, pid, number);
-        rows_delete(machine->rows, key_slice(&from));
+        struct key key = key_pair(TABLE_RUNS, pid, number);
+        rows_delete(machine->rows, key_slice(&key));
         --*rows_left;
     }
     return applied_count;

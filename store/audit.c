@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "pairs.h"
 #include "partitions.h"
 
 void audit_event(struct machine *machine, enum event_kind kind, const struct partition *partition,
@@ -109,12 +110,9 @@ static bool load_conflict(struct machine *machine, uint64_t id, struct slice val
 
 void audit_load_conflicts(struct machine *machine)
 {
-    struct slice key, value;
-    uint64_t id = 0;
-    struct key from = key_number(TABLE_CONFLICTS, 0);
-    while (rows_seek(machine->rows, key_slice(&from), &key, &value) && key_is_of(key, TABLE_CONFLICTS)) {
-        if (!key_read_number(key, TABLE_CONFLICTS, &id) || !load_conflict(machine, id, value))
+    struct slice value;
+    uint64_t id;
+    for (uint64_t at = 0; numbers_next(machine->rows, TABLE_CONFLICTS, at, &id, &value); at = id + 1)
+        if (!load_conflict(machine, id, value))
             rows_spoil(machine->rows);
-        from = key_number(TABLE_CONFLICTS, id + 1);
-    }
 }

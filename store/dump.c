@@ -154,7 +154,7 @@ static void dump_marks(struct dumper *dumper, const struct partition *partition)
     for (uint64_t at = 0;
          !dumper->is_stopped && pairs_next(rows, TABLE_MARKS, partition->row.pid, at, &number, &value);
          at = number + 1) {
-        if (!marks_is_block(value) || number == UINT64_MAX) {
+        if (!marks_is_block(value)) {
             rows_spoil(rows);
             return;
         }

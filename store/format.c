@@ -129,6 +129,12 @@ static int64_t take_offset(struct reader *reader, int64_t lowest)
     return (int64_t)number;
 }
 
+/* No number of ours comes near the highest: whoever goes from one to the next need not fear to begin anew. */
+static uint64_t take_id(struct reader *reader)
+{
+    return (uint64_t)take_offset(reader, 0);
+}
+
 static void take_text(struct reader *reader, size_t byte_count, char text[], size_t room)
 {
     const uint8_t *at = byte_count < room ? take_bytes(reader, byte_count) : NULL;
@@ -217,7 +223,7 @@ bool key_read_pair(struct slice key, enum table table, uint32_t *ret_pid, uint64
     struct reader reader = reader_of(key);
     unsigned first = take_u8(&reader);
     *ret_pid = take_u32(&reader);
-    *ret_number = take_u64(&reader);
+    *ret_number = take_id(&reader);
     return is_read(&reader) && first == (unsigned)table;
 }
 
@@ -225,7 +231,7 @@ bool key_read_number(struct slice key, enum table table, uint64_t *ret_number)
 {
     struct reader reader = reader_of(key);
     unsigned first = take_u8(&reader);
-    *ret_number = take_u64(&reader);
+    *ret_number = take_id(&reader);
     return is_read(&reader) && first == (unsigned)table;
 }
 
@@ -273,12 +279,12 @@ bool counters_row_read(struct slice value, struct counters_row *ret_row)
 {
     struct reader reader = reader_of(value);
     ret_row->next_pid = take_u32(&reader);
-    ret_row->next_doubt_id = take_u64(&reader);
-    ret_row->next_event_id = take_u64(&reader);
-    ret_row->next_conflict_id = take_u64(&reader);
-    ret_row->next_replay_id = take_u64(&reader);
-    ret_row->ring_first = take_u64(&reader);
-    ret_row->ring_next = take_u64(&reader);
+    ret_row->next_doubt_id = take_id(&reader);
+    ret_row->next_event_id = take_id(&reader);
+    ret_row->next_conflict_id = take_id(&reader);
+    ret_row->next_replay_id = take_id(&reader);
+    ret_row->ring_first = take_id(&reader);
+    ret_row->ring_next = take_id(&reader);
     ret_row->probe_count = take_u64(&reader);
     return is_read(&reader) && ret_row->next_pid > 0 && ret_row->ring_first <= ret_row->ring_next;
 }

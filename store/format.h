@@ -100,7 +100,7 @@ struct key key_meta(enum meta_name name);
 struct key key_part(struct slice topic, int32_t partition);
 struct key key_pair(enum table table, uint32_t pid, uint64_t number);
 struct key key_number(enum table table, uint64_t number);
-/* False: a row of another table, or damaged. */
+/* False: a row of another table, or damaged.  No number that is read is above INT64_MAX. */
 MUST_CHECK bool key_read_part(struct slice key, struct slice *ret_topic, int32_t *ret_partition);
 MUST_CHECK bool key_read_pair(struct slice key, enum table table, uint32_t *ret_pid, uint64_t *ret_number);
 MUST_CHECK bool key_read_number(struct slice key, enum table table, uint64_t *ret_number);

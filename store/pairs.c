@@ -1,16 +1,27 @@
 /*
- * pairs.c - many rows of one table and pid at once.
+ * pairs.c - many rows of one table at once.
  */
 #include "pairs.h"
+
+static bool is_pair_of(struct rows *rows, struct slice key, enum table table, uint32_t pid,
+                       uint64_t *ret_number)
+{
+    uint32_t pid_found;
+    if (!key_is_of(key, table))
+        return false;
+    if (key_read_pair(key, table, &pid_found, ret_number))
+        return pid_found == pid;
+    rows_spoil(rows);
+    return false;
+}
 
 bool pairs_next(struct rows *rows, enum table table, uint32_t pid, uint64_t number, uint64_t *ret_number,
                 struct slice *ret_value)
 {
     struct key from = key_pair(table, pid, number);
     struct slice key;
-    uint32_t pid_found;
     return rows_seek(rows, key_slice(&from), &key, ret_value) &&
-           key_read_pair(key, table, &pid_found, ret_number) && pid_found == pid;
+           is_pair_of(rows, key, table, pid, ret_number);
 }
 
 bool pairs_before(struct rows *rows, enum table table, uint32_t pid, uint64_t number, uint64_t *ret_number,
@@ -18,9 +29,21 @@ bool pairs_before(struct rows *rows, enum table table, uint32_t pid, uint64_t nu
 {
     struct key from = key_pair(table, pid, number);
     struct slice key;
-    uint32_t pid_found;
     return rows_seek_back(rows, key_slice(&from), &key, ret_value) &&
-           key_read_pair(key, table, &pid_found, ret_number) && pid_found == pid;
+           is_pair_of(rows, key, table, pid, ret_number);
+}
+
+bool numbers_next(struct rows *rows, enum table table, uint64_t number, uint64_t *ret_number,
+                  struct slice *ret_value)
+{
+    struct key from = key_number(table, number);
+    struct slice key;
+    if (!rows_seek(rows, key_slice(&from), &key, ret_value) || !key_is_of(key, table))
+        return false;
+    if (key_read_number(key, table, ret_number))
+        return true;
+    rows_spoil(rows);
+    return false;
 }
 
 void pairs_delete(struct rows *rows, enum table table, uint32_t pid, uint64_t first, uint64_t last)

@@ -12,6 +12,7 @@
 #include "audit.h"
 #include "marks.h"
 #include "opens.h"
+#include "pairs.h"
 #include "partitions.h"
 #include "replays.h"
 #include "settle.h"
@@ -209,20 +210,17 @@ static void ask_conflicts(struct machine *machine, struct question *question)
 static void ask_events(struct machine *machine, struct question *question)
 {
     size_t limit = question_row_limit(question) < EVENTS_MAX ? question_row_limit(question) : EVENTS_MAX;
-    struct slice key, value;
-    uint64_t id;
+    struct slice value;
+    uint64_t id = question->after_id;
     if (!question_make_room(question, limit, sizeof *question->ret.events))
         return;
-    struct key from = key_number(TABLE_EVENTS, question->after_id + 1);
-    while (question->after_id < UINT64_MAX && rows_seek(machine->rows, key_slice(&from), &key, &value) &&
-           key_read_number(key, TABLE_EVENTS, &id)) {
+    while (id < INT64_MAX && numbers_next(machine->rows, TABLE_EVENTS, id + 1, &id, &value)) {
         if (question->ret_row_count < limit &&
             !event_row_read(id, value, &question->ret.events[question->ret_row_count++])) {
             rows_spoil(machine->rows);
             return;
         }
         question->ret_count++;
-        from = key_number(TABLE_EVENTS, id + 1);
     }
 }
 

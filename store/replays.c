@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include "applied.h"
 #include "audit.h"
+#include "pairs.h"
 #include "partitions.h"
 #include "questions.h"
 
@@ -224,12 +225,12 @@ void do_replay_close(struct machine *machine, struct question *question)
 
 /* ---- loading ---------------------------------------------------------------------------------------------------- */
 
-static bool load_row(struct machine *machine, struct slice key, struct slice value, uint64_t *ret_id)
+static bool load_row(struct machine *machine, uint64_t id, struct slice value)
 {
     struct replay_row row;
     struct part_row sent;
-    if (!key_read_number(key, TABLE_REPLAYS, ret_id) || !replay_row_read(*ret_id, value, &row, &sent) ||
-        sent.pid >= machine->counters.next_pid || *ret_id >= machine->counters.next_replay_id)
+    if (!replay_row_read(id, value, &row, &sent) || sent.pid >= machine->counters.next_pid ||
+        id >= machine->counters.next_replay_id)
         return false;
     struct partition *partition = partitions_find(machine, slice_of_text(row.topic), row.partition);
     return partition != NULL && add(machine, &row, &sent, partition) != NULL;
@@ -237,14 +238,11 @@ static bool load_row(struct machine *machine, struct slice key, struct slice val
 
 void replays_load(struct machine *machine)
 {
-    struct slice key, value;
-    uint64_t id = 0;
-    struct key from = key_number(TABLE_REPLAYS, 0);
-    while (rows_seek(machine->rows, key_slice(&from), &key, &value) && key_is_of(key, TABLE_REPLAYS)) {
-        if (!load_row(machine, key, value, &id))
+    struct slice value;
+    uint64_t id;
+    for (uint64_t at = 0; numbers_next(machine->rows, TABLE_REPLAYS, at, &id, &value); at = id + 1)
+        if (!load_row(machine, id, value))
             rows_spoil(machine->rows);
-        from = key_number(TABLE_REPLAYS, id + 1);
-    }
 }
 
 void replays_forget(struct machine *machine)

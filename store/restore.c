@@ -64,10 +64,10 @@ static void read_head(struct restore *restore)
     row.created_ms = line_number(in, "created_ms", 0, UINT64_MAX);
     row.boot_count = line_number(in, "boots", 0, UINT64_MAX >> 24);
     line_text(in, "scope", row.scope, sizeof row.scope);
-    machine->counters.next_doubt_id = line_number(in, "next_doubt", 1, UINT64_MAX);
-    machine->counters.next_event_id = line_number(in, "next_event", 1, UINT64_MAX);
-    machine->counters.next_conflict_id = line_number(in, "next_conflict", 1, UINT64_MAX);
-    machine->counters.next_replay_id = line_number(in, "next_replay", 1, UINT64_MAX);
+    machine->counters.next_doubt_id = line_number(in, "next_doubt", 1, INT64_MAX);
+    machine->counters.next_event_id = line_number(in, "next_event", 1, INT64_MAX);
+    machine->counters.next_conflict_id = line_number(in, "next_conflict", 1, INT64_MAX);
+    machine->counters.next_replay_id = line_number(in, "next_replay", 1, INT64_MAX);
     if (strlen(row.id) != STORE_ID_CHARS)
         line_refuse(in, "\"id\" does not have 32 characters");
     if (strcmp(row.scope, restore->scope) != 0)
