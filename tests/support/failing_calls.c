@@ -149,17 +149,28 @@ int __wrap_mdb_txn_commit(MDB_txn *txn)
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
+/* MS may be below 0. */
+static struct timespec later_by(struct timespec now, int64_t ms)
+{
+    int64_t ns = now.tv_nsec + ms % 1000 * 1000000;
+    int64_t carry = ns < 0 ? -1 : ns / 1000000000;
+    return (struct timespec){ now.tv_sec + (time_t)(ms / 1000 + carry), (long)(ns - carry * 1000000000) };
+}
+
 int __real_clock_gettime(clockid_t clock, struct timespec *ret_now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
 {
     int status = __real_clock_gettime(clock, ret_now);
-    uint64_t ms = atomic_load(&skipped_ms);
-    ret_now->tv_sec += (time_t)(ms / 1000);
-    ret_now->tv_nsec += (long)(ms % 1000) * 1000000;
-    if (ret_now->tv_nsec >= 1000000000) {
-        ret_now->tv_nsec -= 1000000000;
-        ret_now->tv_sec++;
-    }
+    *ret_now = later_by(*ret_now, (int64_t)atomic_load(&skipped_ms));
     return status;
+}
+
+/* The kernel's clock has skipped nothing. */
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until)
+{
+    struct timespec then = later_by(*until, -(int64_t)atomic_load(&skipped_ms));
+    return __real_pthread_cond_timedwait(cond, lock, &then);
 }
