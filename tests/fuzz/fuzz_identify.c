@@ -12,31 +12,54 @@
 
 enum { HEADER_BYTES = 6, BODY_BYTES_MAX = 1 << 16, RECORDS_MAX = 500 };
 
-struct choice {
-    enum shape_setting shape;
-    bool has_short_names; /* /t, /p and /o instead of the defaults */
-    const char *envelope, *separator, *prefix, *suffix;
-};
+#define SHORT "SINKONCE_TOPIC=json:/t", "SINKONCE_PARTITION=json:/p,const:1", "SINKONCE_OFFSET=json:/o"
 
-static const struct choice choices[] = {
-    { SHAPE_AUTO, false, NULL, "\n", "", "" },        { SHAPE_AUTO, true, NULL, "\n", "", "" },
-    { SHAPE_AUTO, true, "/data", "\n", "", "" },      { SHAPE_JSON_ARRAY, true, NULL, "\n", "", "" },
-    { SHAPE_NDJSON, true, NULL, "\n", "", "" },       { SHAPE_CONCAT, true, NULL, "\n", "", "" },
-    { SHAPE_SEPARATED, true, NULL, ",", "", "" },     { SHAPE_SEPARATED, true, NULL, "\n", "<", ">" },
-    { SHAPE_ENVELOPE, true, "/a/0/b", "\n", "", "" }, { SHAPE_BULK, true, NULL, "\n", "", "" },
-    { SHAPE_BULK, false, NULL, "\n", "", "" },        { SHAPE_OPAQUE, false, NULL, "\n", "", "" },
+enum { VARIABLES_MAX = 8 };
+
+/* As an operator writes them. */
+static const char *const choices[][VARIABLES_MAX] = {
+    { NULL },
+    { SHORT },
+    { SHORT, "SINKONCE_ENVELOPE=/data" },
+    { SHORT, "SINKONCE_SHAPE=json-array" },
+    { SHORT, "SINKONCE_SHAPE=ndjson" },
+    { SHORT, "SINKONCE_SHAPE=concat" },
+    { SHORT, "SINKONCE_SHAPE=separated", "SINKONCE_SEPARATOR=," },
+    { SHORT, "SINKONCE_SHAPE=separated", "SINKONCE_PREFIX=<", "SINKONCE_SUFFIX=>" },
+    { SHORT, "SINKONCE_SHAPE=envelope", "SINKONCE_ENVELOPE=/a/0/b" },
+    { SHORT, "SINKONCE_SHAPE=bulk" },
+    { "SINKONCE_SHAPE=bulk" },
+    { "SINKONCE_SHAPE=opaque" },
+    { "SINKONCE_ID=json:/id", "SINKONCE_ID_FORMAT={topic}+{partition}+{offset}" },
+    { "SINKONCE_ID=header:ce-id", "SINKONCE_ID_FORMAT=partition:{partition}/offset:{offset}",
+      "SINKONCE_TOPIC=const:t" },
+    { "SINKONCE_ID=bulk-id", "SINKONCE_ID_FORMAT={topic}-{partition}-{offset}", "SINKONCE_SHAPE=bulk" },
+    { "SINKONCE_ID=query:id", "SINKONCE_ID_FORMAT={offset}@{partition}.{topic}" },
+    { "SINKONCE_ID=path", "SINKONCE_ID_FORMAT=/{topic}/{partition}/{offset}" },
+    { SHORT, "SINKONCE_TIMESTAMP=json:/ts,header:ts", "SINKONCE_IDENTITY=timestamp" },
+    { SHORT, "SINKONCE_IDENTITY=body" },
+    { SHORT, "SINKONCE_IDENTITY=off" },
+    { "SINKONCE_TOPIC=query:t,header:t,json:/a~1b/0", "SINKONCE_PARTITION=header:p,query:p",
+      "SINKONCE_OFFSET=query:o,header:o" },
 };
 enum { CHOICE_COUNT = sizeof choices / sizeof choices[0] };
 
+#define HEAD(start, fields) start " HTTP/1.1\r\nHost: h\r\n" fields "\r\n"
+
 static const char *const heads[] = {
-    "POST /p HTTP/1.1\r\nHost: h\r\n\r\n",
-    "POST /i/_bulk HTTP/1.1\r\nHost: h\r\n\r\n",
-    "POST /_bulk?filter_path=items HTTP/1.1\r\nHost: h\r\n\r\n",
-    "POST /p HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\n\r\n",
-    "POST /p HTTP/1.1\r\nHost: h\r\nContent-Encoding: deflate\r\n\r\n",
-    "POST /p HTTP/1.1\r\nHost: h\r\nContent-Encoding: zstd\r\n\r\n",
-    "POST /p HTTP/1.1\r\nHost: h\r\nDigest: x\r\n\r\n",
-    "PUT /?insert_deduplication_token=t-0-3-9 HTTP/1.1\r\nHost: h\r\n\r\n",
+    HEAD("POST /p", ""),
+    HEAD("POST /i/_bulk", ""),
+    HEAD("POST /_bulk?filter_path=items", ""),
+    HEAD("POST /p", "Content-Encoding: gzip\r\n"),
+    HEAD("POST /p", "Content-Encoding: deflate\r\n"),
+    HEAD("POST /p", "Content-Encoding: zstd\r\n"),
+    HEAD("POST /p", "Digest: x\r\n"),
+    HEAD("PUT /?insert_deduplication_token=t-0-3-9", ""),
+    HEAD("POST /t/0/1?id=7%403.t&t=a%62c&p=4&o=5", ""),
+    HEAD("POST /p", "t: t\r\np: 1\r\no: 2\r\nts: 1700000000000\r\nce-id: partition:3/offset:4\r\n"),
+    HEAD("POST /p", "X-Kafka-Topic: t\r\nX-Kafka-Partition: 0\r\nX-Kafka-Offset: 12\r\n"),
+    HEAD("POST /p", "__topic: t\r\n__partition: 0\r\n__offset: 12\r\n__timestamp: 1\r\n"),
+    HEAD("POST /p", "Authorization: AWS4-HMAC-SHA256 x\r\n"),
 };
 enum { HEAD_COUNT = sizeof heads / sizeof heads[0] };
 
@@ -44,31 +67,24 @@ static struct settings all_settings[CHOICE_COUNT];
 static struct identifier *identifiers[CHOICE_COUNT];
 static struct request requests[HEAD_COUNT];
 
-static void text_set(char **ret, const char *text)
-{
-    *ret = strdup(text);
-    assert(*ret != NULL);
-}
-
 static void identifier_make(size_t which)
 {
-    const struct choice *choice = &choices[which];
-    struct settings *settings = &all_settings[which];
-    bool is_parsed = true;
-    if (choice->has_short_names)
-        is_parsed = locator_list_parse("json:/t", false, &settings->topic) == NULL &&
-                    locator_list_parse("json:/p,const:1", false, &settings->partition) == NULL &&
-                    locator_list_parse("json:/o", false, &settings->offset) == NULL;
-    if (choice->envelope != NULL)
-        is_parsed = is_parsed && locator_pointer_parse(choice->envelope, &settings->envelope) == NULL;
-    assert(is_parsed);
-    text_set(&settings->separator, choice->separator);
-    text_set(&settings->prefix, choice->prefix);
-    text_set(&settings->suffix, choice->suffix);
-    settings->shape = choice->shape;
-    settings->records_max = RECORDS_MAX;
-    settings->body_bytes_max = BODY_BYTES_MAX;
-    identifiers[which] = identifier_new(settings);
+    static const char *const common[] = { "SINKONCE_TARGET=http://127.0.0.1:9", "SINKONCE_MAX_RECORDS=500",
+                                          "SINKONCE_MAX_BODY=64KiB" };
+    enum { COMMON = sizeof common / sizeof common[0] };
+    char *environment[COMMON + VARIABLES_MAX + 1] = { NULL };
+    size_t count = 0;
+    struct settings_mistakes mistakes;
+    for (size_t i = 0; i < COMMON; i++)
+        environment[count++] = strdup(common[i]);
+    for (size_t i = 0; i < VARIABLES_MAX && choices[which][i] != NULL; i++)
+        environment[count++] = strdup(choices[which][i]);
+    bool is_read = settings_read(environment, &all_settings[which], &mistakes);
+    assert(is_read);
+    settings_mistakes_deinit(&mistakes);
+    for (size_t i = 0; i < count; i++)
+        free(environment[i]);
+    identifiers[which] = identifier_new(&all_settings[which]);
     assert(identifiers[which] != NULL);
 }
 

@@ -1,39 +1,79 @@
 /*
- * fuzz_settings.c - any values of any settings: read or refused with one line each, and no secret in any of them.
+ * fuzz_settings.c - any values of any settings, and any bytes in the files that they name: read or refused with one line
+ * each, and no secret in any of them.
  *
- * The input is variables separated by zero bytes, without their prefix: "TARGET=http://h", "WAIT=5s".  File names are
- * left out, so that no run depends on the files of its machine.
+ * The input is variables separated by zero bytes, without their prefix: "TARGET=http://h", "WAIT=5s".  What stands behind
+ * the name of a file is what the file holds, 0x01 in place of zero bytes, so that no run depends on the files of its
+ * machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "credentials.h"
 #include "fuzz.h"
 #include "settings.h"
 
 enum { VARIABLES_MAX = 16, VARIABLE_BYTES_MAX = 2300 };
 
-static bool is_left_out(const char *variable)
+struct environment {
+    char *list[VARIABLES_MAX + 1];
+    int files[VARIABLES_MAX];
+    size_t count, file_count;
+};
+
+static void variable_add(struct environment *environment, const char *variable)
 {
-    const size_t name_length = strcspn(variable, "=");
-    return memmem(variable, name_length, "_FILE", 5) != NULL;
+    environment->list[environment->count] = strdup(variable);
+    assert(environment->list[environment->count] != NULL);
+    environment->count++;
 }
 
-/* Owned strings from INPUT into ENVIRONMENT, which ends with NULL. */
-static void make_environment(const char *input, size_t input_bytes, char *environment[VARIABLES_MAX + 1])
+/* The path of a file in memory that holds HELD. */
+static void file_make(struct environment *environment, const char *held, char path[64])
 {
-    size_t count = 0;
-    for (size_t at = 0; at < input_bytes && count < VARIABLES_MAX;) {
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    assert(fd >= 0);
+    for (; *held != '\0'; held++) {
+        const char byte = *held == 1 ? '\0' : *held;
+        ssize_t written = write(fd, &byte, 1);
+        assert(written == 1);
+    }
+    environment->files[environment->file_count++] = fd;
+    snprintf(path, 64, "/proc/self/fd/%d", fd);
+}
+
+static void variable_make(struct environment *environment, char *variable)
+{
+    char *value = strchr(variable, '='), path[64], named[VARIABLE_BYTES_MAX];
+    if (value == NULL || memmem(variable, (size_t)(value - variable), "_FILE", 5) == NULL) {
+        variable_add(environment, variable);
+        return;
+    }
+    file_make(environment, value + 1, path);
+    snprintf(named, sizeof named, "%.*s=%s", (int)(value - variable), variable, path);
+    variable_add(environment, named);
+}
+
+static void environment_make(struct environment *environment, const char *input, size_t input_bytes)
+{
+    *environment = (struct environment){ .count = 0 };
+    for (size_t at = 0; at < input_bytes && environment->count < VARIABLES_MAX;) {
         const size_t length = strnlen(input + at, input_bytes - at);
         char variable[VARIABLE_BYTES_MAX];
         snprintf(variable, sizeof variable, "SINKONCE_%.*s", (int)(length < 2200 ? length : 2200),
                  input + at);
         at += length + 1;
-        if (is_left_out(variable))
-            continue;
-        environment[count] = strdup(variable);
-        assert(environment[count] != NULL);
-        count++;
+        variable_make(environment, variable);
     }
-    environment[count] = NULL;
+}
+
+static void environment_release(struct environment *environment)
+{
+    for (size_t i = 0; i < environment->count; i++)
+        free(environment->list[i]);
+    for (size_t i = 0; i < environment->file_count; i++)
+        close(environment->files[i]);
 }
 
 static void check_lines(char *const lines[], size_t line_count)
@@ -69,21 +109,33 @@ static void check_good(const struct settings *settings, char *const environment[
     fclose(nowhere);
 }
 
+/* What the files of certificates and keys hold is read when the program starts, and at each SIGHUP. */
+static void check_credentials(const struct settings *settings)
+{
+    struct settings_mistakes mistakes;
+    struct credentials *credentials = credentials_of(settings, &mistakes);
+    assert((credentials == NULL) == (mistakes.line_count > 0));
+    check_lines(mistakes.lines, mistakes.line_count);
+    credentials_release(credentials);
+    settings_mistakes_deinit(&mistakes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t input_bytes)
 {
-    char *environment[VARIABLES_MAX + 1];
+    struct environment environment;
     struct settings settings;
     struct settings_mistakes mistakes;
-    make_environment((const char *)input, input_bytes, environment);
-    const bool is_good = settings_read(environment, &settings, &mistakes);
+    environment_make(&environment, (const char *)input, input_bytes);
+    const bool is_good = settings_read(environment.list, &settings, &mistakes);
     assert(is_good == (mistakes.line_count == 0));
     check_lines(mistakes.lines, mistakes.line_count);
     check_lines(mistakes.notes, mistakes.note_count);
-    if (is_good)
-        check_good(&settings, environment);
+    if (is_good) {
+        check_good(&settings, environment.list);
+        check_credentials(&settings);
+    }
     settings_mistakes_deinit(&mistakes);
     settings_deinit(&settings);
-    for (size_t i = 0; environment[i] != NULL; i++)
-        free(environment[i]);
+    environment_release(&environment);
     return 0;
 }

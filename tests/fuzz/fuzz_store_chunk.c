@@ -2,12 +2,13 @@
  * fuzz_store_chunk.c - any bytes as an applied set of 65,536 offsets, and any changes of it, against a flag for each.
  *
  * The input is the changes, five bytes each (add or remove, first, last), up to a zero byte; behind it a stored chunk.
+ * A change with its highest bit set is a comb: single offsets with gaps between them, enough for a bitmap.
  */
 #include <stdlib.h>
 #include "chunk.h"
 #include "fuzz.h"
 
-enum { STEP_BYTES = 5, STEPS_MAX = 64 };
+enum { STEP_BYTES = 5, STEPS_MAX = 64, TEETH_MAX = CHUNK_RUNS_MAX + 200 };
 
 static uint8_t model[CHUNK_OFFSETS]; /* 0 or 1 each */
 
@@ -61,13 +62,25 @@ static void take_over(const struct chunk *chunk)
     }
 }
 
+static void set(struct chunk *chunk, uint16_t first, uint16_t last, bool is_applied)
+{
+    uint32_t changed = is_applied ? chunk_add(chunk, first, last) : chunk_remove(chunk, first, last);
+    assert(changed == model_set(first, last, is_applied));
+}
+
 static void change(struct chunk *chunk, const uint8_t step[STEP_BYTES])
 {
     uint16_t first = (uint16_t)(step[1] << 8 | step[2]), last = (uint16_t)(step[3] << 8 | step[4]);
+    bool is_applied = step[0] % 2 != 0;
     if (first > last)
         return;
-    uint32_t changed = step[0] % 2 != 0 ? chunk_add(chunk, first, last) : chunk_remove(chunk, first, last);
-    assert(changed == model_set(first, last, step[0] % 2 != 0));
+    if (step[0] < 128) {
+        set(chunk, first, last, is_applied);
+        return;
+    }
+    uint32_t stride = 2 + (step[0] >> 1 & 7u), tooth_count = 0;
+    for (uint32_t at = first; at <= last && tooth_count < TEETH_MAX; at += stride, tooth_count++)
+        set(chunk, (uint16_t)at, (uint16_t)at, is_applied);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t input_bytes)
