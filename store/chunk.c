@@ -64,6 +64,17 @@ static uint32_t bits_set(uint64_t words[], uint32_t first, uint32_t last)
     return added;
 }
 
+static uint32_t bits_clear(uint64_t words[], uint32_t first, uint32_t last)
+{
+    uint32_t removed = 0;
+    for (uint32_t word = first / 64; word <= last / 64; word++) {
+        uint64_t mask = word_mask(word, first, last);
+        removed += (uint32_t)__builtin_popcountll(mask & words[word]);
+        words[word] &= ~mask;
+    }
+    return removed;
+}
+
 /* A run starts at each bit whose lower neighbour is clear. */
 static uint32_t bits_run_count(const uint64_t words[])
 {
@@ -164,12 +175,11 @@ bool chunk_stretch(const struct chunk *chunk, uint16_t offset, uint16_t *ret_las
 }
 
 /* Rare, and so by way of a second chunk: all stretches but what is taken out are added again. */
-uint32_t chunk_remove(struct chunk *chunk, uint16_t first, uint16_t last)
+static uint32_t runs_remove(struct chunk *chunk, uint16_t first, uint16_t last)
 {
     struct chunk rest;
     uint16_t stretch_last;
     chunk_init(&rest);
-    assert(first <= last);
     for (uint32_t at = 0; at < CHUNK_OFFSETS; at = stretch_last + 1u) {
         if (!chunk_stretch(chunk, (uint16_t)at, &stretch_last))
             continue;
@@ -181,6 +191,17 @@ uint32_t chunk_remove(struct chunk *chunk, uint16_t first, uint16_t last)
     uint32_t removed_count = chunk->applied_count - rest.applied_count;
     *chunk = rest;
     return removed_count;
+}
+
+uint32_t chunk_remove(struct chunk *chunk, uint16_t first, uint16_t last)
+{
+    assert(first <= last);
+    if (!chunk->is_bitmap)
+        return runs_remove(chunk, first, last);
+    uint32_t removed = bits_clear(chunk->set.words, first, last);
+    chunk->run_count = bits_run_count(chunk->set.words);
+    chunk->applied_count -= removed;
+    return removed;
 }
 
 /* ---- bytes -------------------------------------------------------------------------------------------------- */
