@@ -350,6 +350,7 @@ struct store_figures {
     uint64_t commit_seconds_sum_ns;
     uint64_t boot_count;
     bool is_full, is_failing;
+    bool is_disk_full; /* it is the disk that has no room, and not ledger_bytes_max that was reached */
 };
 void store_figures_get(const struct store *store, struct store_figures *ret_figures);
 /* ---- a ledger that nobody runs: sinkonce ledger stat, verify, export, import ---------------------------------- */

@@ -56,16 +56,22 @@ static const char *one_or_many(uint64_t count, const char *one, const char *many
     return count == 1 ? one : many;
 }
 
-static void warn_of_ledger(json_t *warnings, const struct store_figures *figures)
+static void warn_of_ledger(json_t *warnings, const struct store_figures *figures,
+                           const struct settings *settings)
 {
     if (figures->is_failing)
         warn(warnings, "The ledger fails: nothing is sent, and every write is answered with 503 until the "
                        "disk works again.");
-    if (figures->is_full)
+    if (figures->is_disk_full)
+        warn(warnings,
+             "The disk of %s is full: new records get 503, and what comes of those on their way waits in "
+             "memory; make room on it, and all goes on by itself.",
+             settings->data_dir);
+    else if (figures->is_full)
         warn(warnings,
              "The ledger is full (%" PRIu64 " of %" PRIu64
              " bytes): new records get 503, duplicates are still "
-             "answered; raise SINKONCE_LEDGER_MAX or make room on the disk.",
+             "answered; raise SINKONCE_LEDGER_MAX, or forget topics that are gone.",
              figures->used_bytes, figures->max_bytes);
     if (figures->partitions_max > 0 && figures->partition_count >= figures->partitions_max)
         warn(warnings,
@@ -190,13 +196,13 @@ static const char *state_name(const struct program_state *state, const struct st
 static json_t *ledger_json(const struct store *store, const struct store_figures *figures)
 {
     return json_pack(
-        "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "id", store_id(store), "created",
+        "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b}", "id", store_id(store), "created",
         admin_time_json(figures->created_ms), "boots", (json_int_t)figures->boot_count, "used_bytes",
         (json_int_t)figures->used_bytes, "max_bytes", (json_int_t)figures->max_bytes, "commits",
         (json_int_t)figures->commit_count, "errors", (json_int_t)figures->error_count, "intervals",
         (json_int_t)figures->interval_count, "partitions", (json_int_t)figures->partition_count,
-        "partitions_max", (json_int_t)figures->partitions_max, "full", (int)figures->is_full, "failing",
-        (int)figures->is_failing);
+        "partitions_max", (json_int_t)figures->partitions_max, "full", (int)figures->is_full, "disk_full",
+        (int)figures->is_disk_full, "failing", (int)figures->is_failing);
 }
 
 static json_t *counter_json(enum counter counter)
@@ -229,7 +235,7 @@ void admin_on_status(struct admin_call *call)
     uint64_t now_ms = clock_unix_ms();
     json_t *warnings = json_array();
     store_figures_get(call->admin->parts.store, &figures);
-    warn_of_ledger(warnings, &figures);
+    warn_of_ledger(warnings, &figures, settings);
     warn_of_records(warnings, &figures, now_ms);
     warn_of_traffic(warnings, call->admin);
     warn_of_mode(warnings, state, settings);

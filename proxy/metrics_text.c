@@ -193,6 +193,8 @@ static void ledger_write(FILE *out, const struct store_figures *figures)
     fprintf(out, "sinkonce_ledger_errors_total{op=\"commit\"} %" PRIu64 "\n", figures->error_count);
     value_write(out, "ledger_full", "gauge", "1 while nothing new is claimed for want of room.",
                 figures->is_full);
+    value_write(out, "ledger_disk_full", "gauge", "1 while it is the disk that has no room for it.",
+                figures->is_disk_full);
     value_write(out, "ledger_failing", "gauge", "1 while the disk fails and nothing is sent.",
                 figures->is_failing);
 }

@@ -324,6 +324,7 @@ static enum store_open_status make_ledger(struct env *env, env_fill_fn *fill, vo
     int error = open_file(env, aside);
     if (error == 0)
         error = fill(context, env);
+    error = env_error_of(env, error);
     if (env->mdb != NULL)
         mdb_env_close(env->mdb);
     env->mdb = NULL;
@@ -518,6 +519,32 @@ bool env_reserve(struct env *env)
         return false;
     env->is_reserve_off = errno != EINTR; /* the file system cannot: then a full disk is met when it is */
     return true;
+}
+
+/* Is there no room for what the library writes in one call? */
+static bool is_disk_full(const struct env *env)
+{
+    enum { WRITE_BYTES_MAX = 64 * 4096 }; /* MDB_COMMIT_PAGES */
+    MDB_envinfo info;
+    MDB_stat stat;
+    struct statfs fs;
+    int fd;
+    if (env->mdb != NULL && mdb_env_info(env->mdb, &info) == 0 && mdb_env_stat(env->mdb, &stat) == 0 &&
+        mdb_env_get_fd(env->mdb, &fd) == 0) {
+        off_t end = (off_t)((info.me_last_pgno + 1) * stat.ms_psize);
+        if (fallocate(fd, FALLOC_FL_KEEP_SIZE, end, WRITE_BYTES_MAX) == 0)
+            return false;
+        if (errno == ENOSPC || errno == EDQUOT)
+            return true;
+    }
+    return statfs(env->folder, &fs) == 0 && (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < WRITE_BYTES_MAX;
+}
+
+/* A disk becomes full in the middle of a write, which then is short, and LMDB 0.9 calls that an I/O error (mdb.c,
+ * mdb_page_flush). */
+int env_error_of(const struct env *env, int error)
+{
+    return error == EIO && is_disk_full(env) ? ENOSPC : error;
 }
 
 /* ---- copying ---------------------------------------------------------------------------------------------------- */

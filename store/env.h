@@ -57,6 +57,9 @@ MUST_CHECK bool env_reopen(struct env *env);
  * False: the disk has no room for them. */
 bool env_reserve(struct env *env);
 
+/* ERROR of a write, told better where it can be: a disk that became full in the middle of a write. */
+int env_error_of(const struct env *env, int error);
+
 enum env_copy_status { ENV_COPIED, ENV_COPY_EXISTS, ENV_COPY_FAILED };
 /* [any] A consistent copy of the ledger in a file that must not exist; file and folder are flushed.  Needs no thread
  * to stand still.  Not ENV_COPIED: WHY is a sentence, and no file of ours is left. */

@@ -62,6 +62,7 @@ struct ledger {
     uint64_t commit_ns; /* what its commit took; 0: it changed nothing */
     uint64_t boot;
     enum health health;
+    bool is_disk_full; /* what the last failed commit met */
     uint64_t retry_ms;
     char failure[96];             /* of the last failed commit, for the event */
     struct posting_list answered; /* of the batch that runs: out of the machine, not yet handed back */
@@ -125,10 +126,11 @@ static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_
     pthread_mutex_unlock(&ledger->figures_lock);
 }
 
-static void set_full(struct ledger *ledger, bool is_full)
+static void set_full(struct ledger *ledger, bool is_full, bool is_disk_full)
 {
     pthread_mutex_lock(&ledger->figures_lock);
     ledger->figures.is_full = is_full;
+    ledger->figures.is_disk_full = is_disk_full;
     pthread_mutex_unlock(&ledger->figures_lock);
 }
 
@@ -237,14 +239,16 @@ static enum rows_status commit(struct ledger *ledger, struct rows *rows)
 }
 
 /* A commit failed: nothing in memory counts any more. */
-static void on_failure(struct ledger *ledger, const struct rows *rows, enum rows_status status)
+static void on_failure(struct ledger *ledger, const struct rows *rows)
 {
-    snprintf(ledger->failure, sizeof ledger->failure, "a commit failed: %s", mdb_strerror(rows->error));
     count_error(ledger);
     bool is_read = read_back(ledger);
-    ledger->health = status == ROWS_FULL && is_read ? HEALTH_FULL : HEALTH_FAILING;
+    int error = env_error_of(&ledger->env, rows->error);
+    snprintf(ledger->failure, sizeof ledger->failure, "a commit failed: %s", mdb_strerror(error));
+    ledger->health = rows_status_of(error) == ROWS_FULL && is_read ? HEALTH_FULL : HEALTH_FAILING;
+    ledger->is_disk_full = error == ENOSPC || error == EDQUOT;
     ledger->retry_ms = time_now().mono_ms + RETRY_MS;
-    set_full(ledger, ledger->health == HEALTH_FULL);
+    set_full(ledger, ledger->health == HEALTH_FULL, ledger->is_disk_full);
     publish(ledger, 0, 0);
 }
 
@@ -266,11 +270,12 @@ static void repair(struct ledger *ledger)
         status = commit(ledger, &rows);
     }
     if (status != ROWS_OK) {
-        on_failure(ledger, &rows, status);
+        on_failure(ledger, &rows);
         return;
     }
     owed_clear(&ledger->owed);
     ledger->health = HEALTH_GOOD;
+    ledger->is_disk_full = false;
     publish(ledger, 0, 0);
 }
 
@@ -339,8 +344,9 @@ static bool is_room_short(const struct ledger *ledger, struct rows *rows)
 static enum machine_mode mode_for(struct ledger *ledger, struct rows *rows, enum machine_mode mode)
 {
     uint64_t mark = ledger->env.bytes_max / 100 * FULL_PERCENT;
-    bool is_tight = rows_used_bytes(rows) >= mark || !env_reserve(&ledger->env);
-    set_full(ledger, is_tight || ledger->health == HEALTH_FULL);
+    bool is_reserved = env_reserve(&ledger->env);
+    bool is_tight = rows_used_bytes(rows) >= mark || !is_reserved;
+    set_full(ledger, is_tight || ledger->health == HEALTH_FULL, !is_reserved || ledger->is_disk_full);
     return is_tight && mode == MACHINE_OPEN ? MACHINE_NO_CLAIM : mode;
 }
 
@@ -391,7 +397,7 @@ static enum rows_status attempt(struct ledger *ledger, struct posting_list *todo
         *todo = (struct posting_list){ 0 };
     }
     if (status != ROWS_OK)
-        on_failure(ledger, &rows, status);
+        on_failure(ledger, &rows);
     return status;
 }
 
@@ -645,7 +651,7 @@ static enum store_open_status begin_life(struct ledger *ledger, bool is_created,
         }
     }
     snprintf(why, why_bytes_max, "the ledger in %s cannot be read or written: %s", ledger->env.folder,
-             mdb_strerror(rows.error));
+             mdb_strerror(env_error_of(&ledger->env, rows.error)));
     return STORE_UNREADABLE;
 }
 

@@ -11,9 +11,20 @@ import harness
 from harness import PATIENCE, Wire, key, post_bytes, record, wait_for
 
 
-class Test(harness.Scenario):
+class Filled(harness.Scenario):
     settings = {"REPLIES": "0", "WORKERS": "1", "WINDOW": "1000000000000"}
 
+    def assert_told(self, cause, warning, remedy):
+        """Which lack it is, and what to do: in /status, as a metric, in the log."""
+        warnings = self.proxy.admin("GET", "/status")[1]["warnings"]
+        self.assertTrue(any(warning in text for text in warnings), warnings)
+        metrics = self.proxy.metrics()
+        self.assertEqual((metrics["sinkonce_ledger_full"], metrics["sinkonce_ledger_disk_full"]), (1, cause == "disk"))
+        with open(self.proxy.log) as log:
+            self.assertIn(remedy, log.read())
+
+
+class Test(Filled):
     def fill(self):
         """Write scattered records, each a run of its own, over eight connections until each has one refused."""
         self.acked, refused = [], []
@@ -49,7 +60,7 @@ class Test(harness.Scenario):
         self.fill()
         self.assert_stopped("ledger-full")
         self.assertEqual(self.proxy.admin("GET", "/readyz")[0], 200)
-        self.assertTrue(any("full" in text for text in self.proxy.admin("GET", "/status")[1]["warnings"]))
+        self.assert_told("limit", "raise SINKONCE_LEDGER_MAX", "raise SINKONCE_LEDGER_MAX")
         self.restart()
         self.assert_stopped("ledger-full")
         self.assertEqual({self.state(*one) for one in self.acked[:20]}, {"applied"})
@@ -85,10 +96,8 @@ class Test(harness.Scenario):
         self.assertEqual({self.state(n, "inflight") for n in range(10)}, {"applied"})
 
 
-class SmallDisk(harness.Scenario):
+class SmallDisk(Filled):
     """A data folder of 2 MiB."""
-
-    settings = {"REPLIES": "0", "WORKERS": "1", "WINDOW": "1000000000000"}
 
     def setUp(self):
         super().setUp()
@@ -178,6 +187,7 @@ class Disk(SmallDisk):
         self.assert_own(answer, 503, "refused")
         self.assertIn(answer.json()["error"], ("ledger-full", "ledger-failed"))
         wait_for(lambda: self.send(0).outcome == "duplicate", "a duplicate to be answered", PATIENCE, [self.proxy.log])
+        self.assert_told("disk", "make room on it", "make room on that of SINKONCE_DATA_DIR")
         self.assertLessEqual(self.applied(refused * 70000), 1)
         self.assertTrue(self.proxy.process.is_running())
         os.unlink(filler)  # the operator makes room

@@ -184,16 +184,22 @@ static int on_write(int fd, const void *bytes, size_t byte_count, off_t offset)
 
 ssize_t pwrite(int fd, const void *bytes, size_t byte_count, off_t offset)
 {
-    if (on_write(fd, bytes, byte_count, offset) != 0)
+    int error = on_write(fd, bytes, byte_count, offset);
+    if (error != 0 && error != DISK_SHORT)
         return -1;
-    return REAL("pwrite", ssize_t(*)(int, const void *, size_t, off_t))(fd, bytes, byte_count, offset);
+    return REAL("pwrite", ssize_t(*)(int, const void *, size_t, off_t))(
+        fd, bytes, error == DISK_SHORT ? byte_count / 2 : byte_count, offset);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int part_count)
 {
     off_t offset = lseek(fd, 0, SEEK_CUR);
     for (int i = 0; offset >= 0 && i < part_count; i++) {
-        if (on_write(fd, parts[i].iov_base, parts[i].iov_len, offset) != 0)
+        int error = on_write(fd, parts[i].iov_base, parts[i].iov_len, offset);
+        if (error == DISK_SHORT)
+            return REAL("pwrite", ssize_t(*)(int, const void *, size_t, off_t))(
+                fd, parts[0].iov_base, parts[0].iov_len / 2, lseek(fd, 0, SEEK_CUR));
+        if (error != 0)
             return -1;
         offset += (off_t)parts[i].iov_len;
     }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 enum disk_call { DISK_SYNC, DISK_META_WRITE, DISK_DATA_WRITE, DISK_CALL_COUNT };
+enum { DISK_SHORT = -1 }; /* in place of an error: half of the bytes are written, as where a disk ends */
 
 void disk_watch(const char *folder); /* NULL: none */
 /* The NTHth such call from now on (1: the next) fails with ERROR, and COUNT - 1 after it. */

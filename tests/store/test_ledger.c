@@ -320,6 +320,52 @@ static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void *
     assert_int_equal(desk_state(&bed.desk, "orders", 0, 2), RECORD_APPLIED);
 }
 
+/* The library calls a write that was cut short an I/O error, whatever cut it. */
+static void test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk(void **state)
+{
+    struct store_figures figures;
+    char path[160];
+    (void)state;
+    if (mount("none", bed.folder, "tmpfs", 0, "size=2m") != 0) {
+        print_message("skipped: a small file system cannot be mounted: %s\n", strerror(errno));
+        skip();
+    }
+    bed_open();
+    apply(1);
+    assert_int_equal(claim(&a, 2), STORE_OK);
+    bed_path("filler", path);
+    write_filler(path);
+    disk_fail(DISK_DATA_WRITE, 1, 1000000, DISK_SHORT);
+    assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_FAILED);
+    store_figures_get(bed.store, &figures);
+    assert_true(figures.is_full && figures.is_disk_full && !figures.is_failing);
+    assert_int_equal(claim(&b, 1), STORE_OK); /* what is committed is still answered */
+    assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
+    assert_int_equal(claim(&b, 3), STORE_FULL);
+    unlink(path);
+    disk_heal();
+    assert_int_equal(claim_at_last(&b, 2), VERDICT_APPLIED);
+    while (claim(&b, 3) != STORE_OK)
+        usleep(5000);
+    store_figures_get(bed.store, &figures);
+    assert_false(figures.is_full || figures.is_disk_full);
+}
+
+static void test_L01_a_write_that_is_cut_short_where_there_is_room_is_a_failing_disk(void **state)
+{
+    struct store_figures figures;
+    (void)state;
+    bed_open();
+    apply(1);
+    disk_fail(DISK_DATA_WRITE, 1, 1000000, DISK_SHORT);
+    assert_int_equal(claim(&a, 2), STORE_FAILED);
+    store_figures_get(bed.store, &figures);
+    assert_true(figures.is_failing && !figures.is_full && !figures.is_disk_full);
+    assert_int_equal(claim(&b, 1), STORE_FAILED);
+    disk_heal();
+    assert_int_equal(claim_at_last(&b, 2), VERDICT_NEW);
+}
+
 /* ---- a file that is not there any more -------------------------------------------------------------------------- */
 
 /* Away with the ledger's file while it runs, and perhaps another one in its place. */
@@ -386,6 +432,8 @@ int main(void)
         TEST(test_L04_a_ledger_without_any_room_left_keeps_its_promises),
         TEST(test_L04_kept_answers_make_room_before_a_claim_is_refused),
         TEST(test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives),
+        TEST(test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk),
+        TEST(test_L01_a_write_that_is_cut_short_where_there_is_room_is_a_failing_disk),
         TEST(test_L07_nothing_is_promised_on_a_file_that_was_removed),
         TEST(test_L07_nothing_is_promised_on_a_file_that_was_replaced),
         TEST(test_L11_no_reader_lets_the_file_grow),
