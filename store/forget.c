@@ -53,6 +53,7 @@ static bool past_from(struct machine *machine, const struct partition *partition
 static void drop_history(struct machine *machine, uint32_t pid)
 {
     applied_drop(machine, pid);
+    marks_flush(machine);
     pairs_delete(machine->rows, TABLE_MARKS, pid, 0, UINT64_MAX);
     pairs_delete(machine->rows, TABLE_SAMPLES, pid, 0, UINT64_MAX);
     pairs_delete(machine->rows, TABLE_REPLIES, pid, 0, UINT64_MAX);

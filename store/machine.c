@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "applied.h"
 #include "audit.h"
+#include "marks.h"
 #include "opens.h"
 #include "partitions.h"
 #include "replays.h"
@@ -28,10 +29,12 @@ struct machine *machine_new(const struct machine_settings *settings, struct mach
     machine->answers = answers;
     machine->counters = counters_at_first;
     machine->slots = calloc(CHUNK_SLOTS, sizeof machine->slots[0]);
+    machine->mark_slots = calloc(MARK_SLOTS, sizeof machine->mark_slots[0]);
     machine->reply_bytes =
         malloc((size_t)settings->reply_bytes_max + REPLY_HEAD_BYTES + REPLY_TYPE_BYTES_MAX);
     machine->ended = calloc(ENDED_DOUBTS, sizeof machine->ended[0]);
-    if (machine->slots == NULL || machine->reply_bytes == NULL || machine->ended == NULL) {
+    if (machine->slots == NULL || machine->mark_slots == NULL || machine->reply_bytes == NULL ||
+        machine->ended == NULL) {
         machine_free(machine);
         return NULL;
     }
@@ -46,6 +49,7 @@ void machine_free(struct machine *machine)
     replays_forget(machine);
     partitions_forget(machine);
     free(machine->slots);
+    free(machine->mark_slots);
     free(machine->ended);
     free(machine->reply_bytes);
     free(machine);
@@ -132,6 +136,7 @@ void machine_room(struct machine *machine, bool is_short)
  * a commit. */
 void machine_end(struct machine *machine)
 {
+    marks_flush(machine);
     if (rows_is_changed(machine->rows)) {
         applied_flush(machine);
         partitions_flush(machine);

@@ -12,7 +12,7 @@
 #include "chunk.h"
 #include "machine.h"
 
-enum { CHUNK_SLOTS = 128, EVENTS_MAX = 1000, ENDED_DOUBTS = 1024 };
+enum { CHUNK_SLOTS = 128, MARK_SLOTS = 64, EVENTS_MAX = 1000, ENDED_DOUBTS = 1024 };
 
 /* Neighbouring offsets that one claim took, or that are in doubt for the same reason. */
 struct open_range {
@@ -51,6 +51,14 @@ struct chunk_slot {
     bool is_dirty;
     bool is_stored; /* there is a row */
     struct chunk chunk;
+};
+
+/* A block of marks that the batch has changed; its row is written when the batch ends. */
+struct mark_slot {
+    uint32_t pid; /* 0: the slot is empty */
+    uint64_t block;
+    bool is_sampled; /* the chunk that it lies in has its sample */
+    char marks[MARK_BLOCK_BYTES];
 };
 
 /* A window in which applied records may be sent again. */
@@ -103,8 +111,9 @@ struct machine {
     struct partition **by_name; /* owned: all of them, the first sorted_count in order */
     size_t by_name_room, sorted_count;
     struct partition *dirty_partitions;
-    struct chunk_slot *slots; /* owned: CHUNK_SLOTS */
-    uint8_t *reply_bytes;     /* owned: room to form a reply row */
+    struct chunk_slot *slots;     /* owned: CHUNK_SLOTS */
+    struct mark_slot *mark_slots; /* owned: MARK_SLOTS; all empty between batches */
+    uint8_t *reply_bytes;         /* owned: room to form a reply row */
     struct open_range *doubts;
     bool is_oldest_stale;
     struct ended_doubt *ended; /* owned: ENDED_DOUBTS, by id */

@@ -4,6 +4,8 @@
  * MARKS rows are blocks of 256 offsets, a ring without a pointer: what lies wholly below (highest - the setting) is
  * deleted, a few rows at a time, as the partition grows.  Older offsets that arrive late get no mark, because nothing
  * would ever delete it.
+ *
+ * The records of a batch are mostly neighbours: what it changes in a block is gathered in a slot, and written once.
  */
 #include "marks.h"
 
@@ -22,11 +24,26 @@ static uint64_t chunk_of(int64_t offset)
     return (uint64_t)offset / CHUNK_OFFSETS;
 }
 
-/* Lives until the next change of a row.  NULL: there is none, or it is damaged and the transaction spoilt. */
+static struct mark_slot *slot_at(const struct machine *machine, uint32_t pid, uint64_t block)
+{
+    return &machine->mark_slots[(pid * 37 + block) % MARK_SLOTS];
+}
+
+/* NULL: the batch has not changed it. */
+static struct mark_slot *slot_find(const struct machine *machine, uint32_t pid, uint64_t block)
+{
+    struct mark_slot *slot = slot_at(machine, pid, block);
+    return slot->pid == pid && slot->block == block ? slot : NULL;
+}
+
+/* Lives until the next change of a row or a mark.  NULL: there is none, or it is damaged and the transaction spoilt. */
 static const char *block_find(struct machine *machine, uint32_t pid, uint64_t block)
 {
+    const struct mark_slot *slot = slot_find(machine, pid, block);
     struct key key = key_pair(TABLE_MARKS, pid, block);
     struct slice value;
+    if (slot != NULL)
+        return slot->marks;
     if (!rows_get(machine->rows, key_slice(&key), &value))
         return NULL;
     if (marks_is_block(value))
@@ -40,6 +57,38 @@ static void block_put(struct machine *machine, uint32_t pid, uint64_t block,
 {
     struct key key = key_pair(TABLE_MARKS, pid, block);
     rows_put(machine->rows, key_slice(&key), slice_of(marks, MARK_BLOCK_BYTES));
+}
+
+static void slot_flush(struct machine *machine, struct mark_slot *slot)
+{
+    if (slot->pid != 0)
+        block_put(machine, slot->pid, slot->block, slot->marks);
+    slot->pid = 0;
+}
+
+void marks_flush(struct machine *machine)
+{
+    for (size_t i = 0; i < MARK_SLOTS; i++)
+        slot_flush(machine, &machine->mark_slots[i]);
+}
+
+/* To be changed. */
+static struct mark_slot *slot_take(struct machine *machine, uint32_t pid, uint64_t block)
+{
+    struct mark_slot *slot = slot_find(machine, pid, block);
+    if (slot != NULL)
+        return slot;
+    slot = slot_at(machine, pid, block);
+    slot_flush(machine, slot);
+    const char *kept = block_find(machine, pid, block);
+    if (kept != NULL)
+        memcpy(slot->marks, kept, sizeof slot->marks);
+    else
+        memset(slot->marks, 0, sizeof slot->marks);
+    slot->pid = pid;
+    slot->block = block;
+    slot->is_sampled = false;
+    return slot;
 }
 
 static bool sample_get(struct machine *machine, uint32_t pid, uint64_t chunk, int64_t *ret_offset,
@@ -152,6 +201,8 @@ static void sweep(struct machine *machine, struct partition *partition)
     uint32_t pid;
     struct slice key, value;
     size_t deleted_count = 0;
+    if (at < floor)
+        marks_flush(machine);
     while (at < floor && deleted_count < SWEEP_ROWS_MAX) {
         struct key from = key_pair(TABLE_MARKS, partition->row.pid, at);
         if (!rows_seek(machine->rows, key_slice(&from), &key, &value) ||
@@ -175,14 +226,10 @@ static void sweep(struct machine *machine, struct partition *partition)
 static void put_in_block(struct machine *machine, uint32_t pid, int64_t first, const record_mark marks[],
                          size_t count)
 {
-    char block[MARK_BLOCK_BYTES] = { 0 };
-    const char *kept = block_find(machine, pid, block_of(first));
-    if (kept != NULL)
-        memcpy(block, kept, sizeof block);
+    struct mark_slot *slot = slot_take(machine, pid, block_of(first));
     for (size_t i = 0; i < count; i++)
         if (marks[i] != MARK_NONE)
-            marks_set(block, (size_t)(first % MARK_BLOCK_OFFSETS) + i, marks[i]);
-    block_put(machine, pid, block_of(first), block);
+            marks_set(slot->marks, (size_t)(first % MARK_BLOCK_OFFSETS) + i, marks[i]);
 }
 
 /* The offsets lie in one chunk: the first mark that it ever gets is its sample. */
@@ -191,14 +238,17 @@ static void put_sample(struct machine *machine, uint32_t pid, int64_t first, con
 {
     int64_t offset;
     record_mark mark;
-    if (sample_get(machine, pid, chunk_of(first), &offset, &mark))
+    struct mark_slot *slot = slot_find(machine, pid, block_of(first));
+    if (slot != NULL && slot->is_sampled)
         return;
-    for (size_t i = 0; i < count; i++) {
-        if (marks[i] != MARK_NONE) {
+    bool is_sampled = sample_get(machine, pid, chunk_of(first), &offset, &mark);
+    for (size_t i = 0; i < count && !is_sampled; i++) {
+        is_sampled = marks[i] != MARK_NONE;
+        if (is_sampled)
             sample_put(machine, pid, first + (int64_t)i, marks[i]);
-            return;
-        }
     }
+    if (slot != NULL)
+        slot->is_sampled = is_sampled;
 }
 
 void marks_put(struct machine *machine, struct partition *partition, int64_t first, const record_mark marks[],
@@ -224,15 +274,11 @@ void marks_overwrite(struct machine *machine, const struct partition *partition,
                      record_mark mark)
 {
     uint32_t pid = partition->row.pid;
-    char block[MARK_BLOCK_BYTES];
-    const char *kept = block_find(machine, pid, block_of(offset));
     record_mark sample;
     int64_t sample_offset;
-    if (kept != NULL) {
-        memcpy(block, kept, sizeof block);
-        marks_set(block, (size_t)(offset % MARK_BLOCK_OFFSETS), mark);
-        block_put(machine, pid, block_of(offset), block);
-    }
+    if (block_find(machine, pid, block_of(offset)) != NULL)
+        marks_set(slot_take(machine, pid, block_of(offset))->marks, (size_t)(offset % MARK_BLOCK_OFFSETS),
+                  mark);
     if (sample_get(machine, pid, chunk_of(offset), &sample_offset, &sample) && sample_offset == offset)
         sample_put(machine, pid, offset, mark);
 }
@@ -240,16 +286,13 @@ void marks_overwrite(struct machine *machine, const struct partition *partition,
 static void clear_in_block(struct machine *machine, uint32_t pid, uint64_t block_number, int64_t first,
                            int64_t last)
 {
-    char block[MARK_BLOCK_BYTES];
     int64_t block_first = (int64_t)(block_number * MARK_BLOCK_OFFSETS);
-    const char *kept = block_find(machine, pid, block_number);
-    if (kept == NULL)
+    if (block_find(machine, pid, block_number) == NULL)
         return;
-    memcpy(block, kept, sizeof block);
+    struct mark_slot *slot = slot_take(machine, pid, block_number);
     for (int64_t i = 0; i < MARK_BLOCK_OFFSETS; i++)
         if (block_first + i >= first && block_first + i <= last)
-            marks_set(block, (size_t)i, MARK_NONE);
-    block_put(machine, pid, block_number, block);
+            marks_set(slot->marks, (size_t)i, MARK_NONE);
 }
 
 static void remove_samples(struct machine *machine, uint32_t pid, int64_t first, int64_t last)
@@ -273,6 +316,7 @@ void marks_remove(struct machine *machine, struct partition *partition, int64_t 
 {
     uint32_t pid = partition->row.pid;
     uint64_t first_whole = block_of(first), end = block_of(last); /* whole blocks: up to END, END is not */
+    marks_flush(machine);
     if (first % MARK_BLOCK_OFFSETS != 0)
         clear_in_block(machine, pid, first_whole++, first, last);
     if (last % MARK_BLOCK_OFFSETS == MARK_BLOCK_OFFSETS - 1)

@@ -18,6 +18,8 @@ void marks_put(struct machine *machine, struct partition *partition, int64_t fir
                size_t count);
 /* FIRST to LAST are unknown again (applied_remove() was called): nothing is compared with them any more. */
 void marks_remove(struct machine *machine, struct partition *partition, int64_t first, int64_t last);
+/* Write the blocks that this batch has changed, before it ends or other files change their rows. */
+void marks_flush(struct machine *machine);
 /* A person said that this record is the one that it claims to be. */
 void marks_overwrite(struct machine *machine, const struct partition *partition, int64_t offset,
                      record_mark mark);
