@@ -107,10 +107,11 @@ static enum read_status brace_read(struct gather *gather, enum shape *ret_shape)
     }
     if (gather->view.wants[rules->envelope].kind == JSON_IS_ARRAY) {
         enum read_status status = inside_read(gather, &gather->identifier->dapr_envelope.items[0], ret_shape);
-        if (status != READ_NONE && (status != READ_OK || gather->ret->record_count > 0))
-            return status;
+        bool is_settled = status != READ_NONE && (status != READ_OK || gather->ret->record_count > 0);
+        return is_settled ? status : whole_read(gather, ret_shape);
     }
-    return whole_read(gather, ret_shape);
+    *ret_shape = SHAPE_IS_SINGLE;
+    return single_take(gather);
 }
 
 static enum read_status content_read(struct gather *gather, enum shape *ret_shape)

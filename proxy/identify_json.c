@@ -9,7 +9,8 @@ void json_view_init(struct json_view *view, const struct rule_set *rules)
 {
     view->is_read = false;
     memcpy(view->wants, rules->wants, rules->want_count * sizeof view->wants[0]);
-    json_search_init(&view->search, view->wants, rules->want_count);
+    view->search = rules->search;
+    view->search.wants = view->wants;
 }
 
 enum json_status json_view_read(struct json_view *view, const char bytes[], size_t byte_count,

@@ -17,19 +17,24 @@ static struct range value_of(struct slice body)
     return value;
 }
 
-enum read_status single_read(struct gather *gather)
+enum read_status single_take(struct gather *gather)
 {
     struct slice body = gather->ret->body;
     struct range whole = { 0, body.byte_count };
-    gather->view.is_read = false;
-    if (is_readable(gather->ret))
-        json_view_read_alone(&gather->view, body.at, body.byte_count);
     struct sight sight = {
         .request = gather->request, .rules = gather->rules, .view = &gather->view, .line = NULL
     };
     if (coordinates_find(&sight, &gather->finding) != LOOK_FOUND)
         return READ_NONE;
     return gather_add(gather, whole, gather->view.is_read ? value_of(body) : whole, true, NULL);
+}
+
+enum read_status single_read(struct gather *gather)
+{
+    gather->view.is_read = false;
+    if (is_readable(gather->ret))
+        json_view_read_alone(&gather->view, gather->ret->body.at, gather->ret->body.byte_count);
+    return single_take(gather);
 }
 
 /* ---- ClickHouse's token -------------------------------------------------------------------------------------- */

@@ -336,9 +336,12 @@ static bool identifier_fill(struct identifier *identifier)
 {
     struct wishes wishes;
     wishes_read(identifier->settings, &wishes);
-    for (enum place place = PLACE_WHOLE; place < PLACE_COUNT; place++)
+    for (enum place place = PLACE_WHOLE; place < PLACE_COUNT; place++) {
+        struct rule_set *set = &identifier->sets[place];
         if (!set_fill(identifier, place, &wishes))
             return false;
+        json_search_init(&set->search, set->wants, set->want_count);
+    }
     return locator_pointer_parse("/entries", &identifier->dapr_envelope) == NULL &&
            locator_pointer_parse("/0/logs", &identifier->relic_envelope) == NULL &&
            locator_pointer_parse("/doc", &identifier->document) == NULL &&

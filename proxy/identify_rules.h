@@ -49,7 +49,7 @@ struct rule {
     struct column columns[COORDINATE_COUNT];
     struct telltale telltales[TELLTALES_MAX];
     size_t telltale_count;
-    size_t needs[3];      /* wants without which the rule cannot hold, so that most rules are passed by quickly */
+    size_t needs[3]; /* wants without which the rule cannot hold, so that most rules are passed by quickly */
     size_t need_count;
     size_t unhashed;      /* want that differs between deliveries of one record; NO_WANT: none */
     bool is_witness_only; /* is compared with other rules, but finds nothing by itself */
@@ -60,7 +60,8 @@ struct rule_set {
     size_t rule_count;
     struct json_want wants[JSON_WANTS_MAX]; /* tokens are borrowed from settings and the identifier's lists */
     size_t want_count;
-    size_t envelope; /* want of the array by which a known envelope shows itself; NO_WANT: none */
+    struct json_search search; /* for these wants: copied for each request */
+    size_t envelope;           /* want of the array by which a known envelope shows itself; NO_WANT: none */
 };
 
 struct identifier {

@@ -38,6 +38,8 @@ bool begins_like_bulk(struct slice body); /* its first line is an action */
 
 /* The whole request: one record, by what its head and its body say. */
 MUST_CHECK enum read_status single_read(struct gather *gather);
+/* The same, where the view holds what its body says: by json_view_read_alone(), or nothing. */
+MUST_CHECK enum read_status single_take(struct gather *gather);
 /* The whole request: what its head says, be it one record or ClickHouse's token for a range of offsets. */
 MUST_CHECK enum read_status opaque_read(struct gather *gather);
 MUST_CHECK enum read_status token_read(struct gather *gather);
