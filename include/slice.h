@@ -36,4 +36,25 @@ static inline bool slice_equals_text(struct slice a, const char *text)
     return slice_equals(a, slice_of_text(text));
 }
 
+/* Without the spaces and tabs around it. */
+static inline struct slice slice_trimmed(struct slice text)
+{
+    while (text.byte_count > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
+        text = slice_of(text.at + 1, text.byte_count - 1);
+    while (text.byte_count > 0 &&
+           (text.at[text.byte_count - 1] == ' ' || text.at[text.byte_count - 1] == '\t'))
+        text.byte_count--;
+    return text;
+}
+
+/* -1: no digit. */
+static inline int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 #endif

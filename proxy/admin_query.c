@@ -35,15 +35,6 @@ static bool pair_next(struct slice *query, struct slice *ret_name, struct slice 
     return true;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Undo percent-encoding.  False: a broken escape, a zero byte, or longer than any value of ours. */
 static bool value_decode(struct slice value, char out[VALUE_BYTES_MAX], struct slice *ret_decoded)
 {

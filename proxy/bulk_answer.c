@@ -322,13 +322,6 @@ bool bulk_hides_refusal(struct slice body, const struct identified *identified, 
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* An index name of the request's URL as JSON text.  Escapes above ASCII stay as they are: no server has such names. */
 static void add_url_name(struct text *text, struct slice name)
 {

@@ -34,15 +34,6 @@ static enum look fragment_look(const struct request *request, const char *name, 
     return LOOK_FOUND;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Source: RFC 3986, 2.1.  False: a '%' without two digits, or it does not fit. */
 static bool percent_decode(struct slice text, char out[], size_t out_bytes_max, size_t *ret_bytes)
 {

@@ -34,16 +34,6 @@ static char *text_copy(struct slice text)
     return strndup(text.byte_count > 0 ? text.at : "", text.byte_count);
 }
 
-static struct slice trim(struct slice text)
-{
-    while (text.byte_count > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
-        text = slice_of(text.at + 1, text.byte_count - 1);
-    while (text.byte_count > 0 &&
-           (text.at[text.byte_count - 1] == ' ' || text.at[text.byte_count - 1] == '\t'))
-        text.byte_count--;
-    return text;
-}
-
 /* What stands before the next CUT, taken off the front of *REST; *RET_IS_LAST: there was none. */
 static struct slice piece_take(struct slice *rest, char cut, bool *ret_is_last)
 {
@@ -145,12 +135,12 @@ static const char *locator_parse(struct slice text, bool is_composite, struct lo
 const char *locator_list_parse(const char *text, bool is_composite, struct locator_list *ret)
 {
     *ret = (struct locator_list){ 0 };
-    struct slice rest = trim(slice_of_text(text));
+    struct slice rest = slice_trimmed(slice_of_text(text));
     if (rest.byte_count == 0)
         return NULL;
     size_t count_max = is_composite ? 1 : LOCATORS_MAX;
     for (bool is_last = false; !is_last;) {
-        struct slice piece = trim(piece_take(&rest, ',', &is_last));
+        struct slice piece = slice_trimmed(piece_take(&rest, ',', &is_last));
         if (ret->count == count_max)
             return is_composite ? "takes one place only, without commas" : "has more than 8 entries";
         const char *mistake = locator_parse(piece, is_composite, &ret->items[ret->count++]);

@@ -12,23 +12,13 @@ const struct page_file *page_find(struct slice path)
     return NULL;
 }
 
-static struct slice trim(struct slice text)
-{
-    while (text.byte_count > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
-        text = slice_of(text.at + 1, text.byte_count - 1);
-    while (text.byte_count > 0 &&
-           (text.at[text.byte_count - 1] == ' ' || text.at[text.byte_count - 1] == '\t'))
-        text.byte_count--;
-    return text;
-}
-
 /* Our tags hold no comma, so that one inside a foreign tag only makes two tags that match nothing. */
 bool page_etag_matches(struct slice value, const char *etag)
 {
     while (value.byte_count > 0) {
         const char *comma = memchr(value.at, ',', value.byte_count);
         size_t bytes = comma == NULL ? value.byte_count : (size_t)(comma - value.at);
-        struct slice tag = trim(slice_of(value.at, bytes));
+        struct slice tag = slice_trimmed(slice_of(value.at, bytes));
         if (tag.byte_count > 2 && memcmp(tag.at, "W/", 2) == 0)
             tag = slice_of(tag.at + 2, tag.byte_count - 2);
         if (slice_equals_text(tag, "*") || slice_equals_text(tag, etag))

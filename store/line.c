@@ -152,14 +152,6 @@ static bool take_word(struct reader *reader, const char *word)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static bool keep(struct line_in *in, unsigned byte)
 {
     if (in->byte_count == sizeof in->bytes)
