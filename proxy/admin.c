@@ -25,9 +25,9 @@ static const struct admin_route routes[] = {
     { "/", HTTP1_GET, admin_on_page, ADMIN_READS },
     { "/app.js", HTTP1_GET, admin_on_page, ADMIN_READS },
     { "/app.css", HTTP1_GET, admin_on_page, ADMIN_READS },
-    { "/livez", HTTP1_GET, admin_on_livez, ADMIN_READS },
-    { "/readyz", HTTP1_GET, admin_on_readyz, ADMIN_READS },
-    { "/startupz", HTTP1_GET, admin_on_startupz, ADMIN_READS },
+    { "/livez", HTTP1_GET, admin_on_livez, ADMIN_PROBES },
+    { "/readyz", HTTP1_GET, admin_on_readyz, ADMIN_PROBES },
+    { "/startupz", HTTP1_GET, admin_on_startupz, ADMIN_PROBES },
     { "/metrics", HTTP1_GET, admin_on_metrics, ADMIN_READS },
     { "/stats", HTTP1_GET, admin_on_stats, ADMIN_READS },
     { "/version", HTTP1_GET, admin_on_version, ADMIN_READS },
@@ -350,8 +350,8 @@ static bool gate_pass(struct admin_call *call)
 static bool type_pass(struct admin_call *call, const struct admin_route *route)
 {
     bool has_body = call->request->body_bytes > 0 || call->request->head.method != HTTP1_DELETE;
-    if (route->kind == ADMIN_READS || (route->kind == ADMIN_CHANGES && !has_body) ||
-        admin_has_type(call, "application/json") ||
+    if (route->kind == ADMIN_READS || route->kind == ADMIN_PROBES ||
+        (route->kind == ADMIN_CHANGES && !has_body) || admin_has_type(call, "application/json") ||
         (route->kind == ADMIN_EXPLAINS && admin_has_type(call, "application/http")))
         return true;
     if (route->kind == ADMIN_EXPLAINS)
@@ -368,7 +368,9 @@ static void call_run(struct admin_call *call)
     struct http1_field field = { .name = slice_of_text("Allow") };
     const struct admin_route *route = route_find(call, allowed);
     field.value = slice_of_text(allowed);
-    if (route == NULL && allowed[0] == '\0')
+    if (call->is_health && (route == NULL || route->kind != ADMIN_PROBES))
+        admin_refuse(call, 404, "not-found", NULL, "only the probes are answered here");
+    else if (route == NULL && allowed[0] == '\0')
         admin_refuse(call, 404, "not-found", NULL, "there is nothing at this path");
     else if (route == NULL)
         admin_refuse(call, 405, "method-not-allowed", &field, "this path takes %s", allowed);
@@ -378,9 +380,8 @@ static void call_run(struct admin_call *call)
         route->handler(call);
 }
 
-static void on_request(void *context, struct conn *conn, struct request **request)
+static void call_begin(struct admin *admin, struct conn *conn, struct request **request, bool is_health)
 {
-    struct admin *admin = context;
     struct admin_call *call = calloc(1, sizeof *call);
     if (call == NULL) {
         struct reply reply = { .status = 503, .is_closing = true };
@@ -393,10 +394,21 @@ static void on_request(void *context, struct conn *conn, struct request **reques
     call->conn = conn;
     call->request = *request;
     *request = NULL;
+    call->is_health = is_health;
     call->question.partition = -1;
     call_run(call);
     if (!call->is_asked)
         call_free(call);
+}
+
+static void on_request(void *context, struct conn *conn, struct request **request)
+{
+    call_begin(context, conn, request, false);
+}
+
+static void on_health_request(void *context, struct conn *conn, struct request **request)
+{
+    call_begin(context, conn, request, true);
 }
 
 static void on_gone(void *context, void *exchange)
@@ -452,6 +464,8 @@ struct admin *admin_new(const struct admin_parts *parts)
                                             .on_handshake_failed = on_handshake_failed,
                                             .on_abort = on_abort,
                                             .on_closed = on_closed };
+    admin->health_service = admin->service;
+    admin->health_service.on_request = on_health_request;
     return admin;
 }
 
@@ -474,6 +488,11 @@ void admin_credentials_set(struct admin *admin, struct credentials *credentials)
 struct conn_service *admin_service(struct admin *admin)
 {
     return &admin->service;
+}
+
+struct conn_service *admin_health_service(struct admin *admin)
+{
+    return &admin->health_service;
 }
 
 size_t admin_open_count(const struct admin *admin)

@@ -23,7 +23,7 @@ struct admin_sample {
 };
 
 struct admin {
-    struct conn_service service;
+    struct conn_service service, health_service;
     struct admin_parts parts;          /* borrowed */
     struct credentials *credentials;   /* held; NULL: no TLS, and the token is that of the settings */
     size_t open_count;                 /* calls that are lent to the store */
@@ -36,6 +36,7 @@ struct admin_call {
     struct request *request; /* owned */
     uint64_t id;             /* the number at the end of the path, where the route has one */
     struct slice rest;       /* what follows the route's path, where it takes any */
+    bool is_health;          /* came through the socket of the health check */
     bool is_asked;           /* lent to the store: freed in its done() */
     bool is_always_rendered; /* also when the ledger could not answer: the answer does not hang on it */
     bool is_ledger_failed;   /* then: it could not */
@@ -47,6 +48,7 @@ struct admin_call {
 
 enum admin_route_kind {
     ADMIN_READS,
+    ADMIN_PROBES,  /* reads, on the socket of the health check too */
     ADMIN_CHANGES, /* passes the gate; a body is JSON, and POST and PUT have one */
     ADMIN_EXPLAINS /* changes nothing; a body of a type that no form can send */
 };

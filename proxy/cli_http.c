@@ -7,6 +7,8 @@
 #include "cli_http.h"
 #include "bearer.h"
 #include "cli_commands.h"
+#include "health_socket.h"
+#include "settings_url.h"
 #include "text.h"
 #include "tls.h"
 #include <curl/curl.h>
@@ -17,7 +19,7 @@
 enum {
     CONNECT_TIMEOUT_MS = 5000,
     ANSWER_BYTES_MAX = 64 << 20,
-    ENVIRONMENT_MAX = 4,
+    ENVIRONMENT_MAX = 5,
     VARIABLE_BYTES_MAX = 8300
 };
 
@@ -27,6 +29,7 @@ struct cli_server {
     const char
         *certificate; /* borrowed from the environment: that of the admin port; NULL: none, or another port */
     bool is_https;
+    struct listen_address health; /* owned while it is asked; text NULL: the admin port is */
     CURL *curl;
 };
 
@@ -67,10 +70,24 @@ static const char *without_scheme(const char *address, bool *ret_is_https)
     return address != NULL && strncasecmp(address, "http://", 7) == 0 ? address + 7 : address;
 }
 
+static struct few_variables few;
+
+static void token_add(const struct cli_arguments *arguments, const char *token_file)
+{
+    if (token_file == NULL)
+        variable_add(&few, "SINKONCE_ADMIN_TOKEN", variable_of(arguments, "SINKONCE_ADMIN_TOKEN"));
+    variable_add(&few, "SINKONCE_ADMIN_TOKEN_FILE",
+                 token_file != NULL ? token_file : variable_of(arguments, "SINKONCE_ADMIN_TOKEN_FILE"));
+}
+
+static bool is_health(const struct cli_server *server)
+{
+    return !server->arguments->command->is_client;
+}
+
 /* False: what belongs to the admin port is wrong, and has been said. */
 static bool server_read(struct cli_server *server)
 {
-    static struct few_variables few;
     struct settings_mistakes mistakes;
     const struct cli_arguments *arguments = server->arguments;
     const char *admin = arguments->values[OPTION_ADMIN], *token_file = arguments->values[OPTION_TOKEN_FILE];
@@ -84,10 +101,10 @@ static bool server_read(struct cli_server *server)
         server->certificate = NULL;
         variable_add(&few, "SINKONCE_ADMIN_LISTEN", without_scheme(admin, &server->is_https));
     }
-    if (token_file == NULL)
-        variable_add(&few, "SINKONCE_ADMIN_TOKEN", variable_of(arguments, "SINKONCE_ADMIN_TOKEN"));
-    variable_add(&few, "SINKONCE_ADMIN_TOKEN_FILE",
-                 token_file != NULL ? token_file : variable_of(arguments, "SINKONCE_ADMIN_TOKEN_FILE"));
+    if (is_health(server)) /* needs no token, and nothing that may lie broken on the disk */
+        variable_add(&few, "SINKONCE_DATA_DIR", variable_of(arguments, "SINKONCE_DATA_DIR"));
+    else
+        token_add(arguments, token_file);
     const bool is_whole = settings_read(few.list, &server->settings, &mistakes);
     (void)is_whole; /* what is missing besides is serve's to report */
     for (size_t i = 0; i < mistakes.line_count; i++) {
@@ -149,22 +166,18 @@ static const char *host_to_ask(const char *host)
 
 static void url_set(struct cli_server *server, const char *path)
 {
-    const struct listen_address *address = &server->settings.admin_listen;
+    const bool is_socket = server->health.text != NULL;
+    const struct listen_address *address = is_socket ? &server->health : &server->settings.admin_listen;
     const char *host = address->is_unix ? "localhost" : host_to_ask(address->host);
     const bool is_v6 = strchr(host, ':') != NULL;
     char url[4096], port[8] = "";
     if (!address->is_unix)
         snprintf(port, sizeof port, ":%u", (unsigned)address->port);
-    snprintf(url, sizeof url, "%s://%s%s%s%s%s", server->is_https ? "https" : "http", is_v6 ? "[" : "", host,
-             is_v6 ? "]" : "", port, path);
+    snprintf(url, sizeof url, "%s://%s%s%s%s%s", server->is_https && !is_socket ? "https" : "http",
+             is_v6 ? "[" : "", host, is_v6 ? "]" : "", port, path);
     curl_easy_setopt(server->curl, CURLOPT_URL, url);
     if (address->is_unix)
         curl_easy_setopt(server->curl, CURLOPT_UNIX_SOCKET_PATH, address->host);
-}
-
-static bool is_health(const struct cli_server *server)
-{
-    return !server->arguments->command->is_client;
 }
 
 /* The health check of a container looks at the process beside it: what its certificate says does not make it ill.  Every
@@ -238,7 +251,8 @@ bool cli_http_ask(struct cli_server *server, const char *method, const char *pat
     *ret = (struct cli_answer){ .status = 0 };
     curl_easy_reset(curl);
     url_set(server, path);
-    tls_set(server);
+    if (server->health.text == NULL)
+        tls_set(server);
     CURLcode code = fields_make(server, body != NULL, &fields) ? CURLE_OK : CURLE_OUT_OF_MEMORY;
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, fields);
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
@@ -273,6 +287,27 @@ bool cli_http_ask(struct cli_server *server, const char *method, const char *pat
     snprintf(ret_why, why_bytes_max, "%s", words[0] != '\0' ? words : curl_easy_strerror(code));
     text_deinit(&text);
     return false;
+}
+
+/* Does SERVER share our environment, and want certificates? */
+static bool has_health_socket(const struct cli_server *server)
+{
+    const struct cli_arguments *arguments = server->arguments;
+    return arguments->values[OPTION_ADMIN] == NULL && arguments->values[OPTION_CERT_FILE] == NULL &&
+           variable_of(arguments, "SINKONCE_ADMIN_CLIENT_CA_FILE") != NULL &&
+           server->settings.data_dir != NULL;
+}
+
+bool cli_http_ask_socket(struct cli_server *server, const char *path, uint64_t timeout_ms,
+                         struct cli_answer *ret, char ret_why[], size_t why_bytes_max)
+{
+    *ret = (struct cli_answer){ .status = 0 };
+    if (!has_health_socket(server) ||
+        health_socket_address(server->settings.data_dir, &server->health) != NULL)
+        return false;
+    const bool is_answered = cli_http_ask(server, "GET", path, NULL, timeout_ms, ret, ret_why, why_bytes_max);
+    listen_address_deinit(&server->health);
+    return is_answered;
 }
 
 void cli_answer_deinit(struct cli_answer *answer)

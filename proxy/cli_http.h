@@ -27,6 +27,10 @@ struct cli_answer {
 MUST_CHECK bool cli_http_ask(struct cli_server *server, const char *method, const char *path,
                              const char *body, uint64_t timeout_ms, struct cli_answer *ret, char ret_why[],
                              size_t why_bytes_max);
+/* A GET through the socket of the health check (health_socket.h), when SERVER is the instance that shares our environment.
+ * False also: it has no such socket. */
+MUST_CHECK bool cli_http_ask_socket(struct cli_server *server, const char *path, uint64_t timeout_ms,
+                                    struct cli_answer *ret, char ret_why[], size_t why_bytes_max);
 void cli_answer_deinit(struct cli_answer *answer);
 
 #endif

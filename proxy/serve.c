@@ -29,6 +29,7 @@
 #include "admin.h"
 #include "clock.h"
 #include "exchange_state.h"
+#include "health_socket.h"
 #include "listener.h"
 #include "loop_library.h"
 #include "metrics.h"
@@ -60,7 +61,7 @@ struct server {
     struct loop *loops[LOOPS_MAX];
     size_t loop_count;
     struct admin *admin;
-    struct listener *data_listener, *admin_listener;
+    struct listener *data_listener, *admin_listener, *health_listener; /* health: NULL: none */
     struct event *signals[3], *hangup, *tick, *port_ready;
     struct program program;
     struct program_state state;
@@ -125,10 +126,9 @@ static void on_connector(void *context, int fd, const char *peer, bool is_truste
                           log_text("limit", "memory"));
 }
 
-static void on_operator(void *context, int fd, const char *peer, bool is_trusted_peer)
+static void operator_accept(struct server *server, struct conn_service *service, int fd, const char *peer,
+                            bool is_trusted_peer)
 {
-    struct server *server = context;
-    struct conn_service *service = admin_service(server->admin);
     /* Idle connections must not keep a health probe out: it would have the sidecar restarted. */
     if (service->conn_count >= ADMIN_CONNECTIONS_MAX && !conn_drop_idlest(service)) {
         close(fd);
@@ -137,6 +137,18 @@ static void on_operator(void *context, int fd, const char *peer, bool is_trusted
     if (!conn_new(server->base, fd, service, peer, is_trusted_peer))
         LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", "out of memory: a connection was closed",
                           log_text("limit", "memory"));
+}
+
+static void on_operator(void *context, int fd, const char *peer, bool is_trusted_peer)
+{
+    struct server *server = context;
+    operator_accept(server, admin_service(server->admin), fd, peer, is_trusted_peer);
+}
+
+static void on_health_check(void *context, int fd, const char *peer, bool is_trusted_peer)
+{
+    struct server *server = context;
+    operator_accept(server, admin_health_service(server->admin), fd, peer, is_trusted_peer);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
@@ -306,6 +318,7 @@ static void tick_cb(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     conn_sweep(admin_service(server->admin), now_ns);
+    conn_sweep(admin_health_service(server->admin), now_ns);
     admin_tick(server->admin, now_ns);
     ends_tell(server, now_ns);
     if (server->life == LIFE_DELAY && now_ns >= server->life_until_ns)
@@ -480,6 +493,25 @@ static bool parts_start(struct server *server)
     return admin_start(server) && prober_start(server) && loops_start(server) && events_start(server);
 }
 
+/* Only where the admin port wants what a health check may not have.  The folder is locked: what lies there is ours. */
+static void health_start(struct server *server)
+{
+    struct listen_address address;
+    char why[256] = "";
+    if (server->settings->admin_client_ca_file[0] == '\0')
+        return;
+    const char *wrong = health_socket_address(server->settings->data_dir, &address);
+    if (wrong == NULL) {
+        server->health_listener =
+            listener_new(server->base, &address, on_health_check, server, why, sizeof why);
+        listen_address_deinit(&address);
+    }
+    if (server->health_listener == NULL)
+        LOG_EVENT(LOG_LEVEL_WARN, "config.risky",
+                  "there is no socket for sinkonce health: it must show a certificate at the admin port",
+                  log_text("detail", wrong != NULL ? wrong : why));
+}
+
 static bool listen_start(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -505,6 +537,7 @@ static void questions_finish(struct server *server)
         return;
     port.fd = store_port_fd(server->port);
     conn_free_all(admin_service(server->admin));
+    conn_free_all(admin_health_service(server->admin));
     prober_stop(server->prober);
     while (admin_open_count(server->admin) + prober_open_count(server->prober) > 0) {
         if (poll(&port, 1, -1) > 0)
@@ -516,6 +549,7 @@ static void server_stop(struct server *server)
 {
     listener_free(server->data_listener);
     listener_free(server->admin_listener);
+    listener_free(server->health_listener);
     for (size_t i = 0; i < server->loop_count; i++)
         loop_free(server->loops[i]);
     questions_finish(server);
@@ -574,6 +608,7 @@ static int server_run(struct server *server)
     }
     if (!listen_start(server))
         return EX_UNAVAILABLE;
+    health_start(server);
     server->state.is_started = true;
     server->state.is_ready = true;
     hangup_hold(false);

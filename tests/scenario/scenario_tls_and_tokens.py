@@ -202,6 +202,45 @@ class ClientCertificates(Case):
         self.assertEqual(done.returncode, 69, done)
 
 
+    def test_the_health_check_needs_no_file_that_the_process_has_in_its_memory(self):
+        pair = sinkonce.papers.server
+        settings = {**self.install(pair, "admin"), "ADMIN_CLIENT_CA_FILE": self.file("ca.pem", of=self.ours.certificate),
+                    "ADMIN_TOKEN_FILE": self.file("token", "s3cret")}
+        self.admin_context = pki.client_context(self.ours, self.ours.issue("operator"))
+        self.serve(**settings)
+        for name in ("admin.pem", "ca.pem", "token"):
+            self.file(name, "broken")
+        os.unlink(os.path.join(self.folder, "admin.key"))
+        os.unlink(os.path.join(self.folder, "token"))
+        for words in (("health",), ("health", "--live"), ("health", "--ready")):
+            done = self.proxy.run(*words)
+            self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
+        path = os.path.join(self.proxy.data_dir, "health.sock")
+        self.assertEqual([self.through(path, request) for request in (
+            "GET /livez", "GET /readyz?verbose", "GET /status", "GET /metrics", "GET /", "PUT /mode", "POST /livez")],
+            [200, 200, 404, 404, 404, 404, 404])
+        for name in ("admin.pem", "admin.key", "ca.pem", "token"):
+            self.file(name, of={"admin.pem": pair.certificate, "admin.key": pair.key, "ca.pem": self.ours.certificate}.get(name),
+                      content="s3cret")
+        self.restart()  # what a kill has left of the socket is taken away
+        self.assertEqual(self.proxy.run("health").returncode, 0)
+        os.unlink(path)
+        self.assertEqual(self.proxy.run("health").returncode, 0)  # as before there was one: with the port's own pair
+        self.file("admin.key", "broken")
+        self.assertEqual(self.proxy.run("health").returncode, 1)
+        self.proxy.stop()
+        self.assertFalse(os.path.exists(path))
+        self.assertEqual(self.proxy.run("health").returncode, 1)
+
+    def through(self, path, request):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(path)
+            connection.sendall((request + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                "Content-Length: 0\r\nConnection: close\r\n\r\n").encode())
+            return int(connection.makefile("rb").read().split()[1])
+
+
 class Commands(Case):
     def test_the_commands_trust_the_ports_own_certificate_whatever_names_it_has(self):
         pair = self.ours.issue("elsewhere", names="DNS:sinkonce.example")
