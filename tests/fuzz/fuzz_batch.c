@@ -51,6 +51,7 @@ static const struct form forms[] = {
     { BATCH_SPLUNK, true, "/services/collector/event", NULL, "", "", { "", "\n" } },
     { BATCH_PLAIN, false, "/p", "SINKONCE_SHAPE=separated", "<", ">", { ";;", ";;" } },
     { BATCH_BULK, true, "/i/_bulk", NULL, "", "", { "", "" } },
+    { BATCH_PLAIN, true, "/", NULL, "INSERT INTO t FORMAT JSONEachRow\n", "", { "\n", "\n" } },
 };
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };
 
@@ -286,6 +287,29 @@ static void check_plan(const struct request *request, const struct identified *i
     if (count > 0)
         check_bytes(&plan, identified, slice_of(expected.bytes, expected.byte_count));
     assert(plan.is_rewritten || count == element_count);
+    plan_deinit(&plan);
+}
+
+/* One element alone, as each goes where a target takes one at a time. */
+static void check_alone(const struct request *request, const struct identified *identified, size_t index,
+                        bool is_stripped)
+{
+    static struct body expected;
+    const struct element *element = &elements[index];
+    const struct text *text = is_stripped ? &element->stripped : &element->text;
+    const char *line_end = form->is_in_lines ? strchr(element->gap, '\n') : NULL;
+    bool is_whole = identified->shape == SHAPE_IS_ENVELOPE;
+    struct plan plan;
+    bool is_built = plan_build_site(request, identified, index, is_stripped, &plan);
+    assert(is_built && plan.site_count == 1);
+    expected.byte_count = 0;
+    add_text(&expected, is_whole || form->is_in_lines ? form->prefix : "");
+    add(&expected, text->bytes, text->byte_count);
+    if (line_end != NULL)
+        add(&expected, element->gap, (size_t)(line_end - element->gap) + 1);
+    add_text(&expected, is_whole ? form->suffix : "");
+    if (identified->shape != SHAPE_IS_SINGLE)
+        check_bytes(&plan, identified, slice_of(expected.bytes, expected.byte_count));
     plan_deinit(&plan);
 }
 
@@ -542,6 +566,8 @@ static void run(bool is_coded, bool is_stripped, unsigned damage)
                 verdicts[identified.sites[i].record] =
                     elements[elements[i].first].is_sent ? VERDICT_NEW : VERDICT_APPLIED;
         check_plan(&request, &identified, verdicts, is_stripped);
+        for (size_t i = 0; i < element_count; i++)
+            check_alone(&request, &identified, i, is_stripped);
         check_way_back(&request, &identified, damage);
     }
     identified_deinit(&identified);

@@ -20,6 +20,9 @@
  *   a BYTES  the target answers them              k, K     200; the digits that follow are the items' statuses or the status
  *   x, u     it cannot be reached; it is lost     s, S     the sweep; every deadline has passed
  *   d, D     draining begins, ends                i        the connection that is idle longest makes room
+ *   t        batches that were never acknowledged become doubts
+ *   B        200, with a body larger than a socket takes  f  all connections are ended at once
+ * In a batch's OFFSETS "-" is an element without coordinates.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -365,7 +368,8 @@ static void client_come(void)
     int fds[2];
     if (client_count == CLIENTS_MAX)
         return;
-    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);
+    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), room = 4096;
+    failed |= setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     assert(failed == 0);
     struct client *client = present = &clients[client_count++];
     memset(client, 0, offsetof(struct client, said));
@@ -381,6 +385,7 @@ static void client_come(void)
         conn_drain_all(&loop.service);
 }
 
+/* Where it hears nothing more, what is under way to it is lost with it. */
 static void client_leave(struct client *client)
 {
     if (client->fd >= 0)
@@ -413,11 +418,13 @@ static void say_batch(struct client *client, char kind, struct slice offsets, si
     size_t used = 0;
     for (size_t i = 0; i < offsets.byte_count && i < 32; i++) {
         char record[64];
-        int count = snprintf(record, sizeof record, "{\"t\":\"t\",\"p\":0,\"o\":%d}", offsets.at[i] & 31);
+        int count = offsets.at[i] == '-' ? snprintf(record, sizeof record, "{\"x\":%zu}", i)
+                                         : snprintf(record, sizeof record, "{\"t\":\"t\",\"p\":0,\"o\":%d}",
+                                                    offsets.at[i] & 15);
         used += (size_t)(kind == 'p'   ? sprintf(body + used, "%c%s", i == 0 ? '[' : ',', record)
                          : kind == 'l' ? sprintf(body + used, "%x\r\n%s\n\r\n", (unsigned)count + 1, record)
                                        : sprintf(body + used, "{\"index\":{\"_id\":\"t+0+%d\"}}\n%s\n",
-                                                 offsets.at[i] & 31, record));
+                                                 offsets.at[i] & 15, record));
     }
     used += (size_t)sprintf(body + used, "%s",
                             kind == 'p'   ? used > 0 ? "]" : "[]"
@@ -480,6 +487,14 @@ static bool step_of_others(char letter, struct slice with)
     case 'K':
         target_answer_status(status_of(with), slice_of("", 0));
         return true;
+    case 'B':
+        target_answer_large();
+        return true;
+    case 'f':
+        for (size_t i = 0; i < client_count; i++)
+            clients[i].is_cut = true;
+        conn_free_all(&loop.service);
+        return true;
     case 'x':
         target_fail(ATTEMPT_NOT_SENT, ATTEMPT_ERROR_CONNECT);
         return true;
@@ -491,6 +506,9 @@ static bool step_of_others(char letter, struct slice with)
         return true;
     case 'S':
         conn_sweep(&loop.service, UINT64_MAX);
+        return true;
+    case 't':
+        ack_sweep(&loop);
         return true;
     case 'd':
         was_drained = true;
@@ -543,7 +561,7 @@ static void begin(size_t world)
     atomic_store(&program.mode, (int)settings->mode);
     program.credentials = credentials_of(settings, &mistakes);
     settings_mistakes_deinit(&mistakes);
-    program.acks = acks_new(16, UINT64_MAX, 1);
+    program.acks = acks_new(16, 0, 1); /* each is late as soon as the sweep comes */
     enum store_open_status opened = store_open(&options, &program.store, why, sizeof why);
     assert(opened == STORE_OPENED && program.credentials != NULL && program.acks != NULL);
     loop = (struct loop){ .program = &program, .base = event_base_new() };

@@ -103,16 +103,23 @@ static void take_records(const struct request *like, struct slice body, const st
     identified_deinit(&identified);
 }
 
-/* What is sent is what came, but for what was left out. */
+static bool has_in_path(const struct request *request, const char *word)
+{
+    return memmem(request->head.path.at, request->head.path.byte_count, word, strlen(word)) != NULL;
+}
+
+/* What is sent is what came, but for what was left out.  A coded body is packed anew, and a poll for acknowledgements
+ * asks only for those of the target's. */
 static struct slice joined(const struct flight *flight, const struct request *request)
 {
     static char sent[SENT_BYTES_MAX];
     size_t at = 0;
-    bool is_coded =
-        http1_field_find(request->head.fields, request->head.field_count, "content-encoding") != NULL;
+    bool is_made_anew =
+        http1_field_find(request->head.fields, request->head.field_count, "content-encoding") != NULL ||
+        has_in_path(request, "/services/collector/ack");
     for (size_t i = 0; i < flight->part_count; i++) {
         struct slice part = flight->parts[i];
-        if (!is_coded)
+        if (!is_made_anew)
             assert_inside(part, request->body, request->body_bytes);
         assert(part.byte_count <= sizeof sent - at);
         memcpy(sent + at, part.at, part.byte_count);
@@ -282,12 +289,21 @@ void target_answer_status(int status, struct slice statuses)
     if (first == NULL)
         return;
     const struct handed *handed = handed_of(first);
-    bool is_bulk =
-        memmem(handed->request.head.path.at, handed->request.head.path.byte_count, "_bulk", 5) != NULL;
+    bool is_bulk = has_in_path(&handed->request, "_bulk");
     size_t body_bytes =
         is_bulk ? bulk_body(body, sizeof body, first, statuses) : (size_t)snprintf(body, sizeof body, "ok");
     int answer_bytes = snprintf(answer, sizeof answer,
                                 "HTTP/1.1 %03d \r\nX-Flight: %u-%u\r\nContent-Length: %zu\r\n\r\n%.*s",
                                 status, handed->client, handed->index, body_bytes, (int)body_bytes, body);
     target_answer(slice_of(answer, (size_t)answer_bytes));
+}
+
+void target_answer_large(void)
+{
+    enum { LARGE_BYTES = 60000 };
+    static char answer[ANSWER_BYTES_MAX];
+    int head_bytes =
+        snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", LARGE_BYTES);
+    memset(answer + head_bytes, 'x', LARGE_BYTES);
+    target_answer(slice_of(answer, (size_t)head_bytes + LARGE_BYTES));
 }

@@ -26,6 +26,7 @@ void target_answer(struct slice bytes);
 void target_fail(enum attempt_class attempt_class, enum attempt_error error);
 /* The oldest flight is answered with STATUS; a bulk request with an item for each action, STATUSES in turn. */
 void target_answer_status(int status, struct slice statuses);
+void target_answer_large(void); /* 200, with a body that no socket takes at once */
 uint64_t target_hash(void); /* of all that was sent, in order */
 
 /* The fuzz target's: the request behind FLIGHT. */
