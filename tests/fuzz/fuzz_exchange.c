@@ -6,7 +6,7 @@
  *                                              fake store
  *
  * Each connection's requests are read a second time from all that was said on it, by the codec alone.  What must hold:
- *   - the service is handed these requests, in their order, and none behind one that is refused
+ *   - the service is handed these requests, in their order, and none behind one that is refused, or is the last
  *   - each gets one answer, in their order, and the target's answer comes back to the request that it belongs to
  *   - only what was handed over is sent, once, with bytes of its own, and no record that the target may have already
  *   - the same bytes in smaller pieces are sent and answered alike
@@ -126,7 +126,8 @@ struct client {
     uint64_t hash; /* of its answers, in order */
     enum finish refused;
     bool is_half_closed;
-    bool is_cut; /* an answer may be missing: it has left, or was given up in the middle */
+    bool is_last; /* the request that was handed over said that no other follows */
+    bool is_cut;  /* an answer may be missing: it has left, or was given up in the middle */
 };
 
 static struct client clients[CLIENTS_MAX];
@@ -206,10 +207,10 @@ struct next {
     enum finish why;
 };
 
-/* What comes next of what CLIENT has said, read without a connection. */
-static enum http1_status next_read(const struct client *client, struct next *next)
+/* The request that begins at byte FROM of what CLIENT has said, read without a connection. */
+static enum http1_status next_read(const struct client *client, size_t from, struct next *next)
 {
-    struct slice rest = slice_of(client->said + client->read_bytes, client->said_bytes - client->read_bytes);
+    struct slice rest = slice_of(client->said + from, client->said_bytes - from);
     size_t used;
     next->why = FINISH_NONE;
     next->has_head = false;
@@ -234,20 +235,22 @@ static void on_request(void *context, struct conn *conn, struct request **reques
     struct client *client = client_of((*request)->peer);
     static struct next next;
     event_count++;
-    enum http1_status status = next_read(client, &next);
-    assert(status == HTTP1_DONE && client->refused == FINISH_NONE);
+    enum http1_status status = next_read(client, client->read_bytes, &next);
+    assert(status == HTTP1_DONE && client->refused == FINISH_NONE && !client->is_last);
+    client->is_last = !next.head.is_kept_alive;
     const struct http1_head *head = &(*request)->head;
     assert(slice_equals(head->method_text, next.head.method_text) &&
            slice_equals(head->target, next.head.target));
     assert(head->field_count == next.head.field_count);
     assert(slice_equals(slice_of((*request)->body, (*request)->body_bytes),
                         slice_of(next.body, next.body_bytes)));
-    client->read_bytes += next.byte_count;
     assert(handed_count < HANDED_MAX);
     handed[handed_count++] = (struct handed){ .client = (unsigned)(client - clients),
                                               .index = client->handed_count++,
+                                              .said_at = client->read_bytes,
                                               .request = **request,
                                               .is_open = true };
+    client->read_bytes += next.byte_count;
     own.on_request(context, conn, request);
 }
 
@@ -259,7 +262,7 @@ static void on_refused(void *context, const char *peer, enum finish why)
     assert(client->refused == FINISH_NONE);
     client->refused = why;
     if (why != FINISH_BUSY && why != FINISH_REQUEST_TIMEOUT) {
-        enum http1_status status = next_read(client, &next);
+        enum http1_status status = next_read(client, client->read_bytes, &next);
         bool is_short = status == HTTP1_MORE && next.has_head && client->is_half_closed;
         assert(is_short ? why == FINISH_BAD_REQUEST : status == HTTP1_REFUSED && why == next.why);
     }
@@ -275,6 +278,16 @@ static void on_abort(void *context, const char *peer, bool is_reading)
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
+/* The exchange has freed its request: from what was said it is read again. */
+static void check_delivered(const struct client *client, const struct handed *request)
+{
+    static struct next next;
+    enum http1_status status = next_read(client, request->said_at, &next);
+    assert(status == HTTP1_DONE);
+    struct request again = { .head = next.head, .body = next.body, .body_bytes = next.body_bytes };
+    target_check_applied(&again);
+}
+
 static void check_answer(struct client *client, const struct http1_response *answer, struct slice body)
 {
     unsigned from_client, from_index;
@@ -287,10 +300,13 @@ static void check_answer(struct client *client, const struct http1_response *ans
             assert(from_client == (unsigned)(client - clients) && from_index == client->answered_count);
     }
     struct handed *request = handed_find((unsigned)(client - clients), client->answered_count);
-    if (request != NULL)
+    if (request != NULL) {
         request->is_open = false;
-    else
+        if (answer->status < 300)
+            check_delivered(client, request);
+    } else {
         assert(answer->status == finish_rows[client->refused].status);
+    }
     client->answered_count++;
     client->hash += (uint64_t)answer->status;
     client->hash = XXH3_64bits_withSeed(body.at, body.byte_count, client->hash);
@@ -303,7 +319,7 @@ static bool is_head_next(const struct client *client)
     const struct handed *request = handed_find((unsigned)(client - clients), client->answered_count);
     if (request != NULL)
         return request->request.head.method == HTTP1_HEAD;
-    (void)next_read(client, &next);
+    (void)next_read(client, client->read_bytes, &next);
     return next.has_head && next.head.method == HTTP1_HEAD;
 }
 
@@ -576,7 +592,8 @@ static void begin(size_t world)
     client_count = handed_count = 0;
     was_drained = false;
     target_begin(identifiers[world], settings,
-                 settings->in_doubt == IN_DOUBT_HOLD && settings->mode == MODE_ENFORCE,
+                 settings->in_doubt == IN_DOUBT_HOLD && settings->mode == MODE_ENFORCE &&
+                     !settings->is_stripped,
                  settings->split == SPLIT_RECORD);
     client_come();
 }
@@ -590,8 +607,8 @@ static void check_client(const struct client *client)
     assert(client->answered_count == client->handed_count + (client->refused != FINISH_NONE));
     assert(client->understood_bytes == client->heard_bytes);
     bool is_over = client->refused != FINISH_NONE || was_drained;
-    if (!is_over &&
-        next_read(client, &next) == HTTP1_REFUSED) /* its answers may have said that they are the last */
+    if (!is_over && next_read(client, client->read_bytes, &next) ==
+                        HTTP1_REFUSED) /* its answers may have said that they are the last */
         assert(client->handed_count > 0);
 }
 

@@ -18,7 +18,7 @@ struct had {
     int32_t partition;
     int64_t offset;
     const struct flight *flight; /* that brought it; NULL: it has ended */
-    bool is_free;                /* known to be without effect */
+    bool is_free, is_applied;    /* known to be without effect, or with it */
     bool is_in_items;            /* the answer's body decides, which other targets check */
 };
 
@@ -97,9 +97,23 @@ static void take_records(const struct request *like, struct slice body, const st
     request.body_bytes = body.byte_count;
     bool is_done = identify(identifier, &request, &identified);
     assert(is_done);
+    bool is_in_items = batch_dialect_of(&request, &identified) != BATCH_PLAIN;
     for (size_t i = 0; i < identified.record_count && !identified.is_too_many; i++)
-        take_record(&identified.records[i].key, flight,
-                    batch_dialect_of(&request, &identified) != BATCH_PLAIN);
+        take_record(&identified.records[i].key, flight, is_in_items);
+    identified_deinit(&identified);
+}
+
+void target_check_applied(struct request *request)
+{
+    struct identified identified;
+    if (!is_once || !request_is_write(request))
+        return;
+    bool is_done = identify(identifier, request, &identified);
+    assert(is_done);
+    for (size_t i = 0; i < identified.record_count && had_count < RECORDS_MAX; i++) {
+        const struct had *found = had_find(&identified.records[i].key);
+        assert(found != NULL && (found->is_applied || found->is_in_items));
+    }
     identified_deinit(&identified);
 }
 
@@ -198,6 +212,7 @@ static void end(struct flight *flight, enum outcome outcome)
         if (had[i].flight != flight)
             continue;
         had[i].flight = NULL;
+        had[i].is_applied = outcome == OUTCOME_APPLIED;
         had[i].is_free = outcome == OUTCOME_NOT_SENT || outcome == OUTCOME_NOT_APPLIED ||
                          (had[i].is_in_items && flight->attempt_class == ATTEMPT_KNOWN);
     }
