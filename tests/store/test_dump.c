@@ -344,6 +344,94 @@ static void test_lines_with_flipped_bits_are_refused_or_make_a_sound_ledger(void
     assert_true(refused_count > 100 && taken_count > 0);
 }
 
+#define HEAD_OF(id, scope)                                                                                   \
+    "{\"kind\":\"ledger\",\"version\":1,\"id\":\"" id "\",\"created_ms\":1,\"boots\":1,\"scope\":\"" scope   \
+    "\",\"next_doubt\":9,\"next_event\":9,\"next_conflict\":9,\"next_replay\":9}"
+#define HEAD HEAD_OF("0123456789abcdef0123456789abcdef", "a->\\\"b\\\"")
+#define PARTITION_OF(topic, seen_first)                                                                      \
+    "{\"kind\":\"partition\",\"topic\":\"" topic                                                             \
+    "\",\"partition\":0,\"generation\":0,\"seen_first\":" seen_first                                         \
+    ",\"folded_to\":0,\"swept_to\":0,\"last_ms\":0}"
+#define PARTITION PARTITION_OF("orders", "0")
+#define APPLIED   "{\"kind\":\"applied\",\"first\":0,\"last\":9}"
+#define OPEN_OF(first, last)                                                                                 \
+    "{\"kind\":\"open\",\"first\":" first ",\"last\":" last                                                  \
+    ",\"in_doubt\":true,\"cause\":\"crash\",\"claim\":1,\"id\":1,\"boot\":1,\"since_ms\":1,\"attempts\":1,"  \
+    "\"replay\":0,\"detail\":\"\"}"
+#define CONFLICT_OF(first_sight, tail)                                                                       \
+    "{\"kind\":\"conflict\",\"id\":1,\"offset\":1,\"stored\":1,\"seen\":2,\"since_ms\":1,\"count\":1,"       \
+    "\"first_sight\":" first_sight ",\"tail\":" tail "}"
+
+/* What is good up to its last line, which says a thing that cannot be. */
+static void test_a_line_that_cannot_follow_the_others_is_refused_in_words(void **state)
+{
+    static const struct {
+        const char *lines[6];
+        const char *why;
+    } cases[] = {
+        { { HEAD_OF("0123", "a->\\\"b\\\"") }, "\"id\" does not have 32 characters" },
+        { { APPLIED }, "no beginning" },
+        { { HEAD, HEAD }, "a second beginning" },
+        { { HEAD, APPLIED }, "a line of an unknown kind, or before any partition" },
+        { { HEAD, PARTITION, "{\"kind\":\"other\"}" }, "a line of an unknown kind, or before any partition" },
+        { { HEAD, PARTITION_OF("or/ders", "0") }, "\"topic\" is no name of a topic" },
+        { { HEAD, PARTITION, APPLIED, PARTITION }, "the same partition twice" },
+        { { HEAD, PARTITION, PARTITION_OF("refunds", "0") },
+          "\"seen_first\" of the partition before does not fit its intervals" },
+        { { HEAD, PARTITION_OF("orders", "-1"), APPLIED, PARTITION_OF("refunds", "0") },
+          "\"seen_first\" of the partition before does not fit its intervals" },
+        { { HEAD, PARTITION_OF("orders", "10"), APPLIED, PARTITION_OF("refunds", "0") },
+          "\"seen_first\" of the partition before does not fit its intervals" },
+        { { HEAD, PARTITION, "{\"kind\":\"folded\",\"first\":0,\"last\":65535,\"gaps\":65536}",
+            PARTITION_OF("refunds", "0") },
+          "the partition before has folded ground only" },
+        { { HEAD, PARTITION, "{\"kind\":\"folded\",\"first\":0,\"last\":65534,\"gaps\":1}" },
+          "folded ground that ends in the middle of a chunk" },
+        { { HEAD, PARTITION, "{\"kind\":\"folded\",\"first\":0,\"last\":65535,\"gaps\":65537}" },
+          "\"gaps\" is out of its range" },
+        { { HEAD, PARTITION, APPLIED, APPLIED }, "this interval does not ascend" },
+        { { HEAD, PARTITION, "{\"kind\":\"applied\",\"first\":9,\"last\":0}" },
+          "this interval does not ascend" },
+        { { HEAD, PARTITION_OF("orders", "-1"), OPEN_OF("0", "9"),
+            "{\"kind\":\"applied\",\"first\":20,\"last\":29}" },
+          "this interval does not ascend" },
+        { { HEAD, PARTITION, APPLIED, OPEN_OF("20", "1044") },
+          "this open range does not ascend, or is too long" },
+        { { HEAD, PARTITION, APPLIED, OPEN_OF("20", "19") },
+          "this open range does not ascend, or is too long" },
+        { { HEAD, PARTITION, APPLIED, OPEN_OF("20", "29"), OPEN_OF("29", "30") },
+          "this open range does not ascend, or is too long" },
+        { { HEAD, PARTITION, APPLIED, OPEN_OF("9", "29") }, "a record is both applied and open" },
+        { { HEAD, PARTITION, APPLIED, "{\"kind\":\"context\",\"offset\":5,\"hex\":\"00\"}" },
+          "a context of a record that is not open" },
+        { { HEAD, PARTITION, APPLIED, OPEN_OF("20", "29"),
+            "{\"kind\":\"context\",\"offset\":19,\"hex\":\"00\"}" },
+          "a context of a record that is not open" },
+        { { HEAD, PARTITION, "{\"kind\":\"marks\",\"block\":0,\"hex\":\"0000\"}" },
+          "\"hex\" is no block of marks" },
+        { { HEAD, PARTITION, CONFLICT_OF("true", "true") },
+          "two conflicts of one partition, or one of two kinds" },
+        { { HEAD, PARTITION, CONFLICT_OF("true", "false"), CONFLICT_OF("false", "true") },
+          "two conflicts of one partition, or one of two kinds" },
+        { { HEAD, PARTITION, CONFLICT_OF("1", "false") }, "\"first_sight\" is of another type" },
+    };
+    static struct lines lines;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char copies[6][512];
+        lines.count = 0;
+        for (size_t j = 0; j < 6 && cases[i].lines[j] != NULL; j++) {
+            snprintf(copies[j], sizeof copies[j], "%s", cases[i].lines[j]);
+            lines.at[lines.count++] = copies[j];
+        }
+        assert_false(is_taken(&lines));
+        assert_string_equal(why, cases[i].why);
+        lines.count--; /* it is the last one that was refused */
+        assert_false(is_taken(&lines));
+        assert_string_equal(why, "");
+    }
+}
+
 static void test_lines_of_another_scope_or_version_are_refused(void **state)
 {
     static struct lines lines;
@@ -368,6 +456,7 @@ int main(void)
         cmocka_unit_test(test_L15_a_ledger_made_of_its_lines_has_the_same_lines),
         cmocka_unit_test(test_lines_that_are_missing_or_twice_are_noticed),
         cmocka_unit_test(test_lines_with_flipped_bits_are_refused_or_make_a_sound_ledger),
+        cmocka_unit_test(test_a_line_that_cannot_follow_the_others_is_refused_in_words),
         cmocka_unit_test(test_lines_of_another_scope_or_version_are_refused),
     };
     int failed_count = cmocka_run_group_tests(tests, NULL, NULL);

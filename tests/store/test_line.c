@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
@@ -77,6 +78,11 @@ static void test_what_is_no_flat_object_is_refused(void **state)
         "{\"a\":1",
         "{\"a\":1,}",
         "{\"a\":1}x",
+        "{\"a\":1}  x",
+        "{\"a\":-\"}",
+        "{\"a\":\"\xf4\x90\x80\x80\"}", /* above the last character */
+        "{\"a\":\"\xed\xa0\x80\"}",     /* half of a pair */
+        "{\"a\":\"\xc0\x80\"}",         /* longer than it need be */
         "{\"a\":1 \"b\":2}",
         "{\"a\":{}}",
         "{\"a\":[1]}",
@@ -112,6 +118,25 @@ static void test_a_name_is_told_without_what_a_terminal_would_obey(void **state)
     line_text(&in, "kind", text, sizeof text);
     assert_false(line_is_good(&in));
     assert_string_equal(in.why, "\"a??[2J??\" does not belong here");
+}
+
+static void test_a_line_beyond_its_bounds_is_refused(void **state)
+{
+    static char line[LINE_BYTES_MAX + 64];
+    (void)state;
+    memset(line, 'x', sizeof line);
+    memcpy(line, "{\"a\":\"", 6);
+    memcpy(line + sizeof line - 3, "\"}", 3);
+    assert_false(reads(line)); /* one character too many */
+    assert_string_equal(in.why, "too long");
+    memcpy(line + 6 + sizeof in.bytes - 1, "\\n", 2); /* one escape too many, behind the name's letter */
+    assert_false(reads(line));
+    assert_string_equal(in.why, "too long");
+    size_t used = 0;
+    for (int i = 0; i <= LINE_FIELDS_MAX; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, "%c\"f%d\":1", i == 0 ? '{' : ',', i);
+    assert_false(reads(line));
+    assert_string_equal(in.why, "too many fields");
 }
 
 /* Whatever the bytes are: no crash, and a reason.  The sanitizers look on. */
@@ -165,10 +190,25 @@ static void test_fields_are_demanded_by_name_type_and_range(void **state)
             line_bool(&in, "n");
         assert_true(in.is_bad);
     }
-    assert_true(reads("{\"n\":-1,\"m\":-2}"));
+    assert_true(reads("{\"n\":-1,\"m\":-2,\"t\":\"1\",\"h\":\"abcdef\"}"));
     assert_int_equal(line_offset(&in, "n", -1), -1);
+    assert_false(in.is_bad);
     line_offset(&in, "m", -1);
-    assert_true(in.is_bad);
+    assert_string_equal(in.why, "\"m\" is out of its range");
+    for (int mistake = 0; mistake < 5; mistake++) {
+        assert_true(reads("{\"n\":-1,\"m\":-2,\"t\":\"1\",\"h\":\"abcdef\"}"));
+        if (mistake == 0)
+            line_offset(&in, "n", 0);
+        else if (mistake == 1)
+            line_offset(&in, "t", -1);
+        else if (mistake == 2)
+            line_offset(&in, "missing", -1);
+        else if (mistake == 3)
+            line_hex(&in, "h", bytes, sizeof bytes); /* of three */
+        else
+            line_number(&in, "n", 0, UINT64_MAX);
+        assert_true(in.is_bad);
+    }
 }
 
 static void test_a_field_that_nobody_asked_for_does_not_belong_there(void **state)
@@ -188,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_space_and_order_do_not_matter),
         cmocka_unit_test(test_what_is_no_flat_object_is_refused),
         cmocka_unit_test(test_a_name_is_told_without_what_a_terminal_would_obey),
+        cmocka_unit_test(test_a_line_beyond_its_bounds_is_refused),
         cmocka_unit_test(test_a_line_cut_or_changed_anywhere_is_read_or_refused),
         cmocka_unit_test(test_fields_are_demanded_by_name_type_and_range),
         cmocka_unit_test(test_a_field_that_nobody_asked_for_does_not_belong_there),
