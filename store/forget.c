@@ -106,25 +106,27 @@ static void forget(struct machine *machine, struct partition *partition, const s
     audit_event(machine, EVENT_FORGOTTEN, partition, question->first, question->last, detail);
 }
 
+static bool is_range(const struct question *question)
+{
+    return is_whole(question) || (question->first >= 0 && question->first <= question->last);
+}
+
 void do_forget(struct machine *machine, struct question *question)
 {
-    bool is_met = false;
+    question->ret_status = QUESTION_NOT_FOUND;
+    if (!is_range(question))
+        return;
     for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
          partition = partitions_next(machine, partition)) {
         if (!is_named(question, partition))
             continue;
-        is_met = true;
+        question->ret_status = QUESTION_OK;
         question->ret_count += count_named(machine, question, partition);
     }
-    bool is_range = is_whole(question) || (question->first >= 0 && question->first <= question->last);
-    if (!is_met || !is_range) {
-        question->ret_status = QUESTION_NOT_FOUND;
-        return;
-    }
-    if (question->ret_count != question->expect_count) {
+    if (question->ret_status == QUESTION_OK && question->ret_count != question->expect_count)
         question->ret_status = QUESTION_MISMATCH;
+    if (question->ret_status != QUESTION_OK)
         return;
-    }
     for (struct partition *partition = partitions_next(machine, NULL); partition != NULL;
          partition = partitions_next(machine, partition))
         if (is_named(question, partition))

@@ -290,6 +290,58 @@ static void test_L16_a_backup_made_while_records_come_opens_as_a_ledger(void **s
     assert_int_equal(rmdir(copy_folder), 0);
 }
 
+static void test_L16_one_backup_after_the_other_and_none_over_a_file(void **state)
+{
+    char path[160], folder[160];
+    struct question question = { .kind = DO_BACKUP };
+    (void)state;
+    bed_open();
+    bed_path("backup.mdb", path);
+    snprintf(question.detail, sizeof question.detail, "%s", path);
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_MISMATCH);
+    assert_non_null(strstr(question.ret_why, "exists already; nothing was written"));
+    bed_path("none/backup.mdb", folder);
+    snprintf(question.detail, sizeof question.detail, "%s", folder);
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_FAILED);
+    assert_non_null(strstr(question.ret_why, "cannot create"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(chdir(bed.folder), 0);
+    snprintf(question.detail, sizeof question.detail, "backup.mdb"); /* beside where the program runs */
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void forget(int64_t first, int64_t last, const char *topic)
+{
+    struct question question = { .kind = DO_FORGET, .first = first, .last = last };
+    snprintf(question.topic, sizeof question.topic, "%s", topic);
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
+}
+
+static void test_what_names_nothing_forgets_nothing(void **state)
+{
+    (void)state;
+    bed_open();
+    desk_offer(&bed.desk, "orders", 0, 0, 10, MARK_NONE, OUTCOME_APPLIED);
+    forget(9, 0, "orders");
+    forget(-1, 9, "orders");
+    forget(9, -1, "orders");
+    forget(0, 9, "refunds");
+    forget(0, 9, "");
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 0), RECORD_APPLIED);
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 9), RECORD_APPLIED);
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, -1), RECORD_ABSENT);
+    store_port_free(NULL);
+    store_close(NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
 
 int main(void)
@@ -303,6 +355,8 @@ int main(void)
         TEST(test_an_intent_that_a_crash_left_says_so_and_keeps_what_a_probe_must_know),
         TEST(test_Z07_leaps_of_the_offset_are_counted_and_gaps_are_not),
         TEST(test_L16_a_backup_made_while_records_come_opens_as_a_ledger),
+        TEST(test_L16_one_backup_after_the_other_and_none_over_a_file),
+        TEST(test_what_names_nothing_forgets_nothing),
         TEST(test_a_commit_that_waits_for_company_answers_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
