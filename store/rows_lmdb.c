@@ -34,8 +34,6 @@ static struct slice slice_of_val(MDB_val val)
 
 enum rows_status rows_status_of(int error)
 {
-    if (error == 0)
-        return ROWS_OK;
     bool is_full = error == MDB_MAP_FULL || error == MDB_TXN_FULL || error == ENOSPC || error == EDQUOT;
     return is_full ? ROWS_FULL : ROWS_FAILED;
 }

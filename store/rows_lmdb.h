@@ -30,7 +30,7 @@ void rows_abort(struct rows *rows);
 void rows_fail(struct rows *rows, int error);
 /* Bytes of the file that hold something, as this transaction sees it. */
 uint64_t rows_used_bytes(struct rows *rows);
-/* What a number of the library means to a transaction. */
+/* What a number of the library that is not 0 means to a transaction: ROWS_FULL or ROWS_FAILED. */
 enum rows_status rows_status_of(int error);
 
 #endif

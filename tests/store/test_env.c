@@ -169,6 +169,31 @@ static void test_a_foreign_file_is_refused(void **state)
     assert_refused_with("no ledger of sinkonce, or damaged");
 }
 
+static void test_a_folder_or_a_device_is_no_ledger(void **state)
+{
+    char path[160];
+    (void)state;
+    bed_path("ledger.mdb", path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_refused_with("no ledger of sinkonce, or damaged");
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void test_names_beyond_their_bounds_are_refused_in_words(void **state)
+{
+    static char name[PATH_MAX + 1];
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    bed.options.folder = name;
+    assert_refused_with("the name of the data folder is too long");
+    bed.options.folder = bed.folder;
+    name[SCOPE_BYTES_MAX + 1] = '\0';
+    bed.options.scope = name;
+    assert_refused_with("the scope is longer than 255 bytes");
+    name[SCOPE_BYTES_MAX] = '\0';
+    bed_open(); /* this one is not */
+}
+
 static void test_a_file_cut_short_is_refused_and_kills_nobody(void **state)
 {
     char path[160];
@@ -486,6 +511,8 @@ int main(void)
         TEST(test_L07_an_empty_file_is_no_new_ledger),
         TEST(test_L07_what_an_unfinished_creation_left_is_thrown_away),
         TEST(test_a_foreign_file_is_refused),
+        TEST(test_a_folder_or_a_device_is_no_ledger),
+        TEST(test_names_beyond_their_bounds_are_refused_in_words),
         TEST(test_a_file_cut_short_is_refused_and_kills_nobody),
         TEST(test_Z12_another_scope_is_refused_with_both_names),
         TEST(test_L15_another_version_of_the_library_is_refused_in_words),

@@ -17,6 +17,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <errno.h>
+#include <lmdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -219,7 +220,9 @@ static void wait_for_flight(void)
     desk_post(&bed.desk, &waiting);
     if (is_flying)
         settle(&order, OUTCOME_APPLIED);
-    while (!waiting.is_answered)
+    if (is_flying && order.settle_status == STORE_OK)
+        desk_pump(&bed.desk, &waiting.is_answered);
+    while (!waiting.is_answered) /* what it waits for is still owed */
         (void)ask((struct question){ .kind = DO_NOTE, .detail = "is anybody there?" });
     if (waiting.status != STORE_OK || waiting.claim.ret_new_count == 0) {
         told_maybe(1, 2, 3, waiting.status == STORE_FAILED ? IN_DOUBT : 0);
@@ -648,6 +651,8 @@ static void play_with_each(const struct history *history)
         played_count++;
         play_with(history, call, 0, EIO);
         play_with(history, call, 0, ENOSPC);
+        if (history == &next_life)
+            play_with(history, call, 0, EINTR);
     }
     print_message("%zu calls, %zu of them failed\n", call_count, played_count);
 }
@@ -674,6 +679,9 @@ static void test_F10_a_second_failure_while_the_first_is_met_loses_nothing(void 
         play_with(&settlement, commit_at - 1, after, ENOSPC);
         play_with(&settlement, commit_at, after, EIO);
     }
+    static const int full[] = { MDB_MAP_FULL, MDB_TXN_FULL, EDQUOT };
+    for (size_t i = 0; i < sizeof full / sizeof full[0]; i++)
+        play_with(&settlement, commit_at - 1, 0, full[i]);
 }
 
 static void test_F10_L15_what_is_read_offline_is_all_or_refused(void **state)

@@ -288,6 +288,31 @@ static void test_verify_finds_rows_that_do_not_hold_together(void **state)
     assert_true(has_line(&before, "a row of table 64, which does not exist"));
 }
 
+/* A value that is too short for the sum which ends it. */
+static void test_F30_a_value_without_its_sum_is_no_row(void **state)
+{
+    struct env env;
+    struct store_row row;
+    struct rows rows;
+    bool is_created;
+    struct key key = key_pair(TABLE_RUNS, 1, 3);
+    MDB_val key_val = { key.byte_count, key.bytes }, value = { 3, key.bytes };
+    (void)state;
+    fill_ledger();
+    assert_int_equal(env_init(&env, &bed.options, 1, &row, &is_created, bed.why, sizeof bed.why),
+                     STORE_OPENED);
+    assert_int_equal(rows_begin(&rows, env.mdb, env.table), ROWS_OK);
+    assert_int_equal(mdb_put(rows.txn, env.table, &key_val, &value, 0), 0);
+    assert_int_equal(rows_commit(&rows), ROWS_OK);
+    env_deinit(&env);
+    assert_int_equal(store_verify(&bed.options, keep_line, &before, why, sizeof why), STORE_UNREADABLE);
+    assert_true(has_line(&before, "the file cannot be read to its end"));
+    assert_int_equal(store_stat(&bed.options, keep_line, &before, why, sizeof why), STORE_UNREADABLE);
+    assert_non_null(strstr(why, "cannot be read to its end"));
+    assert_int_equal(export_to(&before, &bed.options), STORE_UNREADABLE);
+    assert_non_null(strstr(why, "could not be exported"));
+}
+
 static void test_a_ledger_in_use_or_not_there_is_not_looked_at(void **state)
 {
     struct store_options options = other_options();
@@ -316,6 +341,7 @@ int main(void)
         TEST(test_stat_says_what_the_ledger_holds),
         TEST(test_Z01_the_old_history_stays_until_its_partition_is_forgotten),
         TEST(test_verify_finds_rows_that_do_not_hold_together),
+        TEST(test_F30_a_value_without_its_sum_is_no_row),
         TEST(test_a_ledger_in_use_or_not_there_is_not_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ void *__wrap_realloc(void *bytes, size_t byte_count);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t byte_count);
 
-enum { FRAMES_OURS = 3, FRAMES_OF_PLACE = 8 };
+enum { FRAMES_MAX = 12 };
 
 static atomic_size_t seen, first, second; /* first, second: which of those seen fail; 0: none */
 static atomic_bool has_failed;
@@ -61,13 +61,13 @@ size_t memory_note(uint64_t places[], size_t room)
 
 static void note(size_t number)
 {
-    void *frames[FRAMES_OURS + FRAMES_OF_PLACE];
+    void *frames[FRAMES_MAX];
     uint64_t *places = atomic_load(&noted);
     if (places == NULL || number > noted_room)
         return;
-    int count = backtrace(frames, FRAMES_OURS + FRAMES_OF_PLACE);
+    int count = backtrace(frames, FRAMES_MAX);
     uint64_t place = 14695981039346656037u; /* FNV-1a */
-    for (int i = FRAMES_OURS; i < count; i++)
+    for (int i = 0; i < count; i++)
         place = (place ^ (uintptr_t)frames[i]) * 1099511628211u;
     places[number - 1] = place;
 }
