@@ -89,7 +89,7 @@ def start_file_server(folder, content):
     os.chmod(folder, 0o755)  # the workers are nobody's
     with open(os.path.join(folder, "metrics"), "wb") as out:
         out.write(content)
-    path = bench.configured("static.conf", folder, folder=folder, port=port)
+    path = sinkonce.configured(os.path.join(bench.HERE, "static.conf"), folder, folder=folder, port=port)
     process = sinkonce.Process(["nginx", "-p", folder, "-c", path, "-e", folder + "/nginx.error"], folder + "/static.log")
     sinkonce.wait_for(lambda: bench.is_open(port), "nginx", logs=[process.log])
     return process, port

@@ -4,12 +4,9 @@ As bench.py: one target, one load generator, one machine, rounds around all cand
 keeps these bodies in memory as sinkonce does, so that no temporary file slows it down.
 """
 
-import argparse
 import http.client
 import os
-import shutil
 import statistics
-import tempfile
 import threading
 import time
 
@@ -111,20 +108,5 @@ def run(folder, memory, options):
     bench.bar("longest wait of others on its loop: at most 50 ms", longest, "%.0f ms", longest <= 50)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=3)
-    options = parser.parse_args()
-    folders = [tempfile.mkdtemp(prefix="sinkonce-bench-")]
-    if os.access("/dev/shm", os.W_OK):
-        folders.append(tempfile.mkdtemp(prefix="sinkonce-bench-", dir="/dev/shm"))
-    try:
-        run(folders[0], folders[1] if len(folders) > 1 else None, options)
-    finally:
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 if __name__ == "__main__":
-    main()
+    bench.main(run)

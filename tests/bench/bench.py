@@ -108,27 +108,16 @@ def is_open(port):
         return False
 
 
-def configured(name, into, **values):
-    with open(os.path.join(HERE, name)) as source:
-        text = source.read()
-    for word, value in values.items():
-        text = text.replace("@%s@" % word.upper(), str(value))
-    path = os.path.join(into, name)
-    with open(path, "w") as out:
-        out.write(text)
-    return path
-
-
 def start_nginx(folder, target):
     port = sinkonce.free_port()
-    path = configured("nginx.conf", folder, folder=folder, port=port, target=target.port)
+    path = sinkonce.configured(os.path.join(HERE, "nginx.conf"), folder, folder=folder, port=port, target=target.port)
     process = sinkonce.Process(["nginx", "-p", folder, "-c", path, "-e", folder + "/nginx.error"], folder + "/nginx.log")
     return Candidate("nginx", port, process, has_workers=True)
 
 
 def start_haproxy(folder, target):
     port = sinkonce.free_port()
-    path = configured("haproxy.cfg", folder, port=port, target=target.port)
+    path = sinkonce.configured(os.path.join(HERE, "haproxy.cfg"), folder, port=port, target=target.port)
     return Candidate("HAProxy", port, sinkonce.Process(["haproxy", "-db", "-f", path], folder + "/haproxy.log"))
 
 
@@ -299,7 +288,8 @@ def run(folder, memory, options):
     bar("start to ready with 100,000,000 applied records: at most 100 ms", took, "%.0f ms", took <= 100)
 
 
-def main():
+def main(run):
+    """RUN, with a folder on the disk, one in memory or None, and the options."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
@@ -315,4 +305,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(run)

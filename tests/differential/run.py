@@ -42,17 +42,6 @@ SEEN = re.compile(rb"\r\nx-seen: ([A-Za-z0-9+/=]+)\r\n", re.I)
 Verdict = collections.namedtuple("Verdict", "accepted end")
 
 
-def configured(name, into, **values):
-    with open(os.path.join(HERE, name)) as source:
-        text = source.read()
-    for word, value in values.items():
-        text = text.replace("@%s@" % word.upper(), str(value))
-    path = os.path.join(into, name)
-    with open(path, "w") as out:
-        out.write(text)
-    return path
-
-
 class Readers:
     """Four readers, of which three have the recorder behind them."""
 
@@ -81,12 +70,12 @@ class Readers:
 
     def nginx(self):
         port = sinkonce.free_port()
-        path = configured("nginx.conf", self.folder, folder=self.folder, port=port, recorder=self.recorder)
+        path = sinkonce.configured(os.path.join(HERE, "nginx.conf"), self.folder, folder=self.folder, port=port, recorder=self.recorder)
         return self.opened(["nginx", "-p", self.folder, "-c", path, "-e", self.folder + "/nginx.error"], port)
 
     def haproxy(self):
         port = sinkonce.free_port()
-        path = configured("haproxy.cfg", self.folder, port=port, recorder=self.recorder)
+        path = sinkonce.configured(os.path.join(HERE, "haproxy.cfg"), self.folder, port=port, recorder=self.recorder)
         return self.opened(["haproxy", "-db", "-f", path], port)
 
 

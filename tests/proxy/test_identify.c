@@ -3,6 +3,7 @@
  */
 #include "identify.h"
 
+#include "row_tests.h"
 #include "wish.h"
 
 struct answer {
@@ -844,20 +845,8 @@ int main(void)
         cmocka_unit_test(test_the_longest_topic_is_found_and_a_longer_one_is_not),
         cmocka_unit_test(test_full_lists_of_pointers_fit_beside_the_defaults),
     };
-    static struct row row_states[sizeof rows / sizeof rows[0]];
-    static struct file_row file_states[sizeof file_rows / sizeof file_rows[0]];
-    struct CMUnitTest row_tests[sizeof rows / sizeof rows[0]] = { 0 };
-    struct CMUnitTest file_tests[sizeof file_rows / sizeof file_rows[0]] = { 0 };
-    memcpy(row_states, rows, sizeof rows);
-    memcpy(file_states, file_rows, sizeof file_rows);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        row_tests[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                            .test_func = test_row,
-                                            .initial_state = &row_states[i] };
-    for (size_t i = 0; i < sizeof file_rows / sizeof file_rows[0]; i++)
-        file_tests[i] = (struct CMUnitTest){ .name = file_rows[i].name,
-                                             .test_func = test_file,
-                                             .initial_state = &file_states[i] };
+    ROW_TESTS(row_tests, rows, test_row);
+    ROW_TESTS(file_tests, file_rows, test_file);
     int failed_count = cmocka_run_group_tests_name("requests of connectors", file_tests, NULL, NULL);
     failed_count += cmocka_run_group_tests_name("rules", row_tests, NULL, NULL);
     return failed_count + cmocka_run_group_tests_name("marks", tests, NULL, NULL);

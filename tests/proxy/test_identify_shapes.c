@@ -4,6 +4,7 @@
  */
 #include "identify.h"
 
+#include "row_tests.h"
 #include "wish.h"
 
 enum { TEXT_BYTES_MAX = 4096 };
@@ -902,20 +903,8 @@ int main(void)
         cmocka_unit_test(test_an_entry_of_dapr_is_the_same_record_at_any_place),
         cmocka_unit_test(test_100000_elements_are_told_apart_by_tables),
     };
-    static struct row row_states[sizeof rows / sizeof rows[0]];
-    static struct file_row file_states[sizeof file_rows / sizeof file_rows[0]];
-    struct CMUnitTest row_tests[sizeof rows / sizeof rows[0]] = { 0 };
-    struct CMUnitTest file_tests[sizeof file_rows / sizeof file_rows[0]] = { 0 };
-    memcpy(row_states, rows, sizeof rows);
-    memcpy(file_states, file_rows, sizeof file_rows);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        row_tests[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                            .test_func = test_row,
-                                            .initial_state = &row_states[i] };
-    for (size_t i = 0; i < sizeof file_rows / sizeof file_rows[0]; i++)
-        file_tests[i] = (struct CMUnitTest){ .name = file_rows[i].name,
-                                             .test_func = test_file,
-                                             .initial_state = &file_states[i] };
+    ROW_TESTS(row_tests, rows, test_row);
+    ROW_TESTS(file_tests, file_rows, test_file);
     int failed_count = cmocka_run_group_tests_name("raw requests", file_tests, NULL, NULL);
     failed_count += cmocka_run_group_tests_name("elements", row_tests, NULL, NULL);
     return failed_count + cmocka_run_group_tests_name("shapes", tests, NULL, NULL);

@@ -198,15 +198,20 @@ class Disk(SmallDisk):
             self.assertEqual(self.state(n * 70000), "applied", n)
         self.assertEqual(self.target.stats()["duplicates"], 0)
 
-    def test_S2_a_success_that_meets_a_full_disk_is_never_lost_and_never_repeated(self):
-        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", REPLIES="100", WORKERS="1")
-        self.assertEqual(self.send(0).status, 200)
+    def flights_that_meet_a_full_disk(self):
+        """What fills it, and the answers of ten flights, which began before."""
         self.target.set(delay=1000, key="flight", body="y" * 3000)
         running = [self.later(self.send, n * 70000, "flight%d" % n, timeout=60) for n in range(10)]
         self.held(10)
         filler = self.filler()
         answers = [call.result() for call in running]
         self.target.clear()
+        return filler, answers
+
+    def test_S2_a_success_that_meets_a_full_disk_is_never_lost_and_never_repeated(self):
+        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", REPLIES="100", WORKERS="1")
+        self.assertEqual(self.send(0).status, 200)
+        filler, answers = self.flights_that_meet_a_full_disk()
         for answer in answers:  # told of success, or not; never both sent and free
             self.assertIn(answer.status, (200, 503))
         os.unlink(filler)
@@ -216,12 +221,7 @@ class Disk(SmallDisk):
 
     def test_S2_a_stop_on_a_full_disk_ends_and_leaves_nothing_undecided(self):
         self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB", DRAIN_TIMEOUT="2s")
-        self.target.set(delay=1000, key="flight", body="y" * 3000)
-        running = [self.later(self.send, n * 70000, "flight%d" % n, timeout=60) for n in range(10)]
-        self.held(10)
-        filler = self.filler()
-        answers = [call.result() for call in running]
-        self.target.clear()
+        filler, answers = self.flights_that_meet_a_full_disk()
         self.assertEqual(self.proxy.stop(), 0)
         os.unlink(filler)
         self.proxy.start()

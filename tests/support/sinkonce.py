@@ -149,6 +149,18 @@ def request(port, method, path, body=None, headers=None, timeout=30, context=Non
         connection.close()
 
 
+def configured(template, into, **values):
+    """A copy of TEMPLATE in the folder INTO, with @NAME@ replaced by the value of that name; its path."""
+    with open(template) as source:
+        text = source.read()
+    for word, value in values.items():
+        text = text.replace("@%s@" % word.upper(), str(value))
+    path = os.path.join(into, os.path.basename(template))
+    with open(path, "w") as out:
+        out.write(text)
+    return path
+
+
 class Process:
     """One process with its log file; started and ended by pid."""
 
