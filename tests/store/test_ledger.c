@@ -129,6 +129,28 @@ static void test_L02_S2_an_outcome_whose_meta_page_fails_is_written_later(void *
     settlement_meets(DISK_META_WRITE, 1);
 }
 
+static void test_S2_outcomes_that_are_owed_are_written_in_their_order(void **state)
+{
+    (void)state;
+    bed_open();
+    assert_int_equal(claim(&a, 7), STORE_OK);
+    assert_int_equal(claim(&b, 8), STORE_OK);
+    disk_fail(DISK_SYNC, 1, 1000000, EIO);
+    assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_FAILED);
+    b.settlement.cause = DOUBT_STATUS;
+    assert_int_equal(desk_settle(&bed.desk, &b, OUTCOME_UNKNOWN), STORE_FAILED);
+    disk_heal();
+    bed_close();
+    bed_open();
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 7), RECORD_APPLIED);
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 8), RECORD_IN_DOUBT);
+    struct question question = { .kind = ASK_DOUBTS };
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_row_count, 1);
+    assert_int_equal(question.ret.doubts[0].cause, DOUBT_STATUS); /* and not that of a crash */
+    store_question_deinit(&question);
+}
+
 static void test_L01_an_outcome_outlives_several_failures(void **state)
 {
     (void)state;
@@ -425,6 +447,7 @@ int main(void)
         TEST(test_L02_a_claim_whose_meta_page_fails_is_released),
         TEST(test_L01_S2_an_outcome_whose_flush_fails_is_written_later_by_the_ledger_itself),
         TEST(test_L02_S2_an_outcome_whose_meta_page_fails_is_written_later),
+        TEST(test_S2_outcomes_that_are_owed_are_written_in_their_order),
         TEST(test_L01_an_outcome_outlives_several_failures),
         TEST(test_S1_while_the_disk_fails_nothing_is_answered_from_the_ledger),
         TEST(test_a_waiting_delivery_is_told_when_the_disk_fails),

@@ -218,6 +218,9 @@ static void test_a_field_that_nobody_asked_for_does_not_belong_there(void **stat
     line_number(&in, "n", 0, 9);
     assert_false(line_is_good(&in));
     assert_string_equal(in.why, "\"extra\" does not belong here");
+    assert_true(reads("{\"\\u001b[31m \xc3\xa9 a name that is longer than any\":1}")); /* for no terminal */
+    assert_false(line_is_good(&in));
+    assert_string_equal(in.why, "\"?[31m ?? a name that is longer \" does not belong here");
 }
 
 int main(void)

@@ -553,6 +553,34 @@ static void test_what_cannot_be_read_is_not_forgotten_silently(void **state)
     assert_true(is_spoilt_by(forget_some));
 }
 
+static bool has_row(struct key key)
+{
+    struct slice value;
+    return rows_get(rows, key_slice(&key), &value);
+}
+
+static void test_the_ended_histories_of_others_are_not_forgotten(void **state)
+{
+    static const struct past_row histories[] = { { .topic = "refunds" },
+                                                 { .topic = "orders", .partition = 9 },
+                                                 { .topic = "orders" } };
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct key key = key_pair(TABLE_PAST, 100 + i, 0);
+        struct value value;
+        past_row_write(&histories[i], &value);
+        plant_value(&key, &value);
+    }
+    assert_false(is_spoilt_by(forget_all));
+    assert_true(has_row(key_pair(TABLE_PAST, 100, 0)));
+    assert_true(has_row(key_pair(TABLE_PAST, 101, 0)));
+    assert_false(has_row(key_pair(TABLE_PAST, 102, 0)));
+    rows_mem_free(rows);
+    rows = busy_ledger();
+    rows_put(rows, slice_of("\x0e\0\0\0\x65!", 6), slice_of("", 0));
+    assert_true(is_spoilt_by(forget_all));
+}
+
 static void test_an_answer_that_cannot_be_read_is_not_given_and_not_dropped(void **state)
 {
     (void)state;
@@ -599,6 +627,7 @@ int main(void)
         TEST(test_an_export_stops_at_a_row_that_cannot_be_read),
         TEST(test_a_key_that_cannot_be_read_hides_nothing_behind_it),
         TEST(test_what_cannot_be_read_is_not_forgotten_silently),
+        TEST(test_the_ended_histories_of_others_are_not_forgotten),
         TEST(test_an_answer_that_cannot_be_read_is_not_given_and_not_dropped),
         TEST(test_an_event_that_cannot_be_read_is_not_told),
     };

@@ -342,6 +342,122 @@ static void test_what_names_nothing_forgets_nothing(void **state)
     store_close(NULL);
 }
 
+static void test_answers_that_cannot_be_given_again_are_not_kept(void **state)
+{
+    static struct order order;
+    static char bytes[5000];
+    memset(bytes, 'x', sizeof bytes);
+    const struct stored_reply replies[] = {
+        { 0, slice_of(NULL, 0), slice_of(NULL, 0) },
+        { 99, slice_of_text("t"), slice_of_text("b") },
+        { 600, slice_of_text("t"), slice_of_text("b") },
+        { 200, slice_of(NULL, 0), slice_of(NULL, 0) }, /* the one that is made up */
+        { 200, slice_of(bytes, 256), slice_of_text("b") },
+        { 200, slice_of_text("t"), slice_of(bytes, sizeof bytes) },
+        { 200, slice_of_text("t"), slice_of(NULL, 0) }, /* from here on they are kept */
+        { 200, slice_of(NULL, 0), slice_of_text("b") },
+        { 599, slice_of(bytes, 255), slice_of(bytes, 4096) },
+        { 100, slice_of(NULL, 0), slice_of(NULL, 0) },
+    };
+    (void)state;
+    bed_open();
+    for (int64_t i = 0; i < 10; i++) {
+        order_init(&order, "orders", 0, i, 1);
+        assert_int_equal(desk_claim(&bed.desk, &order), STORE_OK);
+        order.settlement.reply = replies[i];
+        assert_int_equal(desk_settle(&bed.desk, &order, OUTCOME_APPLIED), STORE_OK);
+        order_init(&order, "orders", 0, i, 1);
+        assert_int_equal(desk_claim(&bed.desk, &order), STORE_OK);
+        assert_int_equal(order.verdicts[0], VERDICT_APPLIED);
+        assert_int_equal(order.claim.ret_reply.status, i < 6 ? 0 : replies[i].status);
+        assert_true(i < 6 || slice_equals(order.claim.ret_reply.body, replies[i].body));
+        assert_true(i < 6 || slice_equals(order.claim.ret_reply.content_type, replies[i].content_type));
+    }
+    order_deinit(&order);
+}
+
+/* One that waits in more partitions than are remembered comes first in all. */
+static void test_a_claim_that_waits_in_many_partitions_is_not_overtaken(void **state)
+{
+    enum { MANY = 20 };
+    static struct order flight, wide, later;
+    (void)state;
+    bed_open();
+    order_init(&flight, "orders", 0, 0, 1);
+    assert_int_equal(desk_claim(&bed.desk, &flight), STORE_OK);
+    order_init(&wide, "orders", 0, 0, 1);
+    for (int32_t i = 1; i < MANY; i++)
+        order_add(&wide, "orders", i, 0, MARK_NONE);
+    wide.claim.wait_ms = 3600000;
+    desk_post(&bed.desk, &wide);
+    order_init(&later, "orders", MANY - 1, 0, 1);
+    later.claim.wait_ms = 3600000;
+    desk_post(&bed.desk, &later);
+    assert_int_equal(desk_state(&bed.desk, "orders", MANY - 1, 0), RECORD_ABSENT); /* both wait */
+    assert_false(wide.is_answered || later.is_answered);
+    assert_int_equal(desk_settle(&bed.desk, &flight, OUTCOME_APPLIED), STORE_OK);
+    desk_pump(&bed.desk, &wide.is_answered);
+    assert_int_equal(wide.verdicts[0], VERDICT_APPLIED);
+    assert_int_equal(wide.verdicts[MANY - 1], VERDICT_NEW);
+    assert_int_equal(desk_settle(&bed.desk, &wide, OUTCOME_APPLIED), STORE_OK);
+    desk_pump(&bed.desk, &later.is_answered);
+    assert_int_equal(later.verdicts[0], VERDICT_APPLIED);
+    order_deinit(&flight);
+    order_deinit(&wide);
+    order_deinit(&later);
+}
+
+static struct question answer_to(struct question question)
+{
+    assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    return question;
+}
+
+static void assert_rows(struct question question, size_t count, size_t row_count)
+{
+    question = answer_to(question);
+    assert_int_equal(question.ret_count, count);
+    assert_int_equal(question.ret_row_count, row_count);
+    store_question_deinit(&question);
+}
+
+static void test_lists_are_cut_and_filtered_as_they_are_asked_for(void **state)
+{
+    (void)state;
+    bed_open();
+    for (int32_t i = 0; i < 3; i++)
+        desk_offer(&bed.desk, "orders", i, 10, 2, MARK_NONE, OUTCOME_UNKNOWN);
+    desk_offer(&bed.desk, "refunds", 0, 10, 2, MARK_NONE, OUTCOME_UNKNOWN);
+    assert_rows((struct question){ .kind = ASK_DOUBTS }, 4, 4);
+    assert_rows((struct question){ .kind = ASK_DOUBTS, .row_count_max = 1 }, 4, 1);
+    assert_rows((struct question){ .kind = ASK_DOUBTS, .after_id = 1 }, 3, 3);
+    assert_rows((struct question){ .kind = ASK_DOUBTS, .topic = "refunds" }, 1, 1);
+    assert_rows((struct question){ .kind = ASK_DOUBTS, .topic = "others" }, 0, 0);
+    assert_rows((struct question){ .kind = ASK_EVENTS, .after_id = UINT64_MAX }, 0, 0);
+    struct question probes =
+        answer_to((struct question){ .kind = ASK_PROBES, .topic = "refunds", .after_offset = -1 });
+    assert_int_equal(probes.ret_row_count, 2);
+    assert_int_equal(probes.ret.probes[1].offset, 11);
+    probes.after_id = probes.ret.probes[0].doubt_id;
+    probes.after_offset = 10;
+    store_question_deinit(&probes);
+    probes = answer_to(probes);
+    assert_int_equal(probes.ret_row_count, 1);
+    assert_int_equal(probes.ret.probes[0].offset, 11);
+    store_question_deinit(&probes);
+    assert_rows(
+        (struct question){ .kind = DO_RESOLVE, .partition = -1, .first = -1, .last = -1, .until_ms = 1 }, 0,
+        0);
+    assert_rows((struct question){ .kind = DO_RESOLVE, .partition = 1, .first = 12, .last = 20 }, 0, 0);
+    assert_rows((struct question){ .kind = DO_RESOLVE, .partition = 1, .first = 0, .last = 9 }, 0, 0);
+    assert_rows(
+        (struct question){ .kind = DO_RESOLVE, .partition = 1, .first = 11, .last = 20, .expect_count = 1 },
+        1, 0);
+    assert_int_equal(desk_state(&bed.desk, "orders", 1, 10), RECORD_IN_DOUBT);
+    assert_int_equal(desk_state(&bed.desk, "orders", 1, 11), RECORD_ABSENT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
 
 int main(void)
@@ -357,6 +473,9 @@ int main(void)
         TEST(test_L16_a_backup_made_while_records_come_opens_as_a_ledger),
         TEST(test_L16_one_backup_after_the_other_and_none_over_a_file),
         TEST(test_what_names_nothing_forgets_nothing),
+        TEST(test_answers_that_cannot_be_given_again_are_not_kept),
+        TEST(test_a_claim_that_waits_in_many_partitions_is_not_overtaken),
+        TEST(test_lists_are_cut_and_filtered_as_they_are_asked_for),
         TEST(test_a_commit_that_waits_for_company_answers_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
