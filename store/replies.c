@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { EVICT_MAX = 4 /* per answer kept: a setting that was lowered is reached in time */ };
+enum { EVICT_MAX = 50 /* two rows each: a commit that makes room must itself need little */ };
 
 static bool is_worth_keeping(const struct machine *machine, const struct stored_reply *reply)
 {
@@ -33,11 +33,14 @@ static void evict_reply(struct machine *machine, uint64_t sequence, uint32_t pid
         rows_delete(machine->rows, key_slice(&key));
 }
 
+/* The oldest leave several at a time: they lie in pages of their own, which each commit would else write too. */
 void replies_evict(struct machine *machine)
 {
     struct counters_row *counters = &machine->counters;
     uint64_t kept_max = machine->is_room_short ? 0 : machine->settings.replies;
-    for (size_t i = 0; i < EVICT_MAX && counters->ring_next - counters->ring_first > kept_max; i++) {
+    uint64_t kept = counters->ring_next - counters->ring_first;
+    uint64_t leaving = kept > kept_max ? kept - kept_max + kept_max / 16 : 0;
+    for (size_t i = 0; i < EVICT_MAX && i < leaving; i++) {
         struct key key = key_number(TABLE_RING, counters->ring_first);
         struct slice value;
         uint32_t pid;
