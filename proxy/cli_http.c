@@ -289,20 +289,12 @@ bool cli_http_ask(struct cli_server *server, const char *method, const char *pat
     return false;
 }
 
-/* Does SERVER share our environment, and want certificates? */
-static bool has_health_socket(const struct cli_server *server)
-{
-    const struct cli_arguments *arguments = server->arguments;
-    return arguments->values[OPTION_ADMIN] == NULL && arguments->values[OPTION_CERT_FILE] == NULL &&
-           variable_of(arguments, "SINKONCE_ADMIN_CLIENT_CA_FILE") != NULL &&
-           server->settings.data_dir != NULL;
-}
-
 bool cli_http_ask_socket(struct cli_server *server, const char *path, uint64_t timeout_ms,
                          struct cli_answer *ret, char ret_why[], size_t why_bytes_max)
 {
     *ret = (struct cli_answer){ .status = 0 };
-    if (!has_health_socket(server) ||
+    if (variable_of(server->arguments, "SINKONCE_ADMIN_CLIENT_CA_FILE") == NULL ||
+        server->settings.data_dir == NULL ||
         health_socket_address(server->settings.data_dir, &server->health) != NULL)
         return false;
     const bool is_answered = cli_http_ask(server, "GET", path, NULL, timeout_ms, ret, ret_why, why_bytes_max);
