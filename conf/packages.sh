@@ -6,7 +6,7 @@ set -euo pipefail
 
 build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libssl-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev zlib1g-dev libzstd-dev"
 test="libcmocka-dev dpkg-dev systemd python3 python3-venv python3-yaml lmdb-utils binutils strace faketime prometheus mandoc curl openssl nginx-light haproxy"
-bench="wrk"
+bench="wrk valgrind"
 long="gcovr clang-14 libclang-rt-14-dev"
 
 case "${1:-build}" in
