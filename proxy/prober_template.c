@@ -275,13 +275,12 @@ bool probe_template_render(const struct probe_template *url, const struct probe_
         return false;
     for (size_t i = 0; i < url->piece_count; i++) {
         const struct probe_piece *piece = &url->pieces[i];
-        struct slice value = slice_of("", 0);
         if (piece->kind == PROBE_TEXT) {
             put(&out, piece->text, strlen(piece->text));
         } else if (piece->kind == PROBE_TOPIC || piece->kind == PROBE_SCOPE) {
             put_encoded(&out, piece->kind == PROBE_TOPIC ? subject->topic : subject->scope);
         } else if (piece->kind == PROBE_JSON) {
-            value = context_line(subject->context, 1 + piece->pointer);
+            struct slice value = context_line(subject->context, 1 + piece->pointer);
             put(&out, value.at, value.byte_count);
             if (value.byte_count == 0)
                 return false;
