@@ -53,7 +53,7 @@ if [ "$mode" = quick ]; then
     suite Release -LE 'e2e|image|page' "$@"
 else
     # The other two builds take what the tests of the first leave of the machine.
-    (renice -n 19 "$BASHPID" && build Asan && build Tsan) >build/sanitizers.log 2>&1 &
+    (renice -n 10 "$BASHPID" && build Asan && build Tsan) >build/sanitizers.log 2>&1 &
     sanitizers=$!
     suite Release "$@"
     if wait "$sanitizers"; then
