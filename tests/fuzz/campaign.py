@@ -4,12 +4,15 @@
   campaign.py run BUILD WORK --seconds N [--slice S] [--only NAME]   fuzz for N seconds, S seconds a turn
   campaign.py account WORK [--write]                                 CPU seconds, runs and findings of each target
   campaign.py reach BUILD WORK [--only NAME]                         the functions that a target is for and never calls
+  campaign.py cost BUILD WORK [--only NAME]                          the input of each target that takes the most time
+                                                                     for its length
   campaign.py minimise BUILD WORK [--only NAME]                      the fewest inputs that reach the same code,
                                                                      into tests/fuzz/corpus
 
 BUILD is configured with -DSINKONCE_FUZZERS=ON -DCMAKE_BUILD_TYPE=Asan -DCMAKE_C_COMPILER=clang-14, and made by
 `ninja fuzzers`; that of `reach` with -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang-14
--DCMAKE_C_FLAGS="-fprofile-instr-generate -fcoverage-mapping", and made by `ninja corpora`.  WORK keeps what lives longer
+-DCMAKE_C_FLAGS="-fprofile-instr-generate -fcoverage-mapping", that of `cost` as for a release, both made by
+`ninja corpora`.  WORK keeps what lives longer
 than a run: corpora that grow, logs, findings, account.tsv.  What it finds is in WORK/found and ends the command with 1.
 
 A turn is one line of WORK/account.tsv: target, time, CPU seconds, runs, edges, exit status; one that ends by itself with
@@ -208,18 +211,40 @@ def called(program, name, work, scratch):
     return functions_of(program, profile)
 
 
-def reach(options):
-    found = sorted((options.build / "tests/fuzz").glob("corpus_*"))
+def corpora(build, only):
+    found = sorted((build / "tests/fuzz").glob("corpus_*"))
     programs = {path.name.removeprefix("corpus_"): path for path in found if path.is_file()}
-    for name, program in programs.items():
-        if options.only not in (None, name):
-            continue
+    return {name: path for name, path in programs.items() if only in (None, name)}
+
+
+def reach(options):
+    for name, program in corpora(options.build, options.only).items():
         with tempfile.TemporaryDirectory() as scratch:
             calls = called(program, name, options.work, scratch)
         wanted = FILES.get(name, f"{name}:")
         own = {key: count for key, count in calls.items() if re.match(wanted, ":".join(key))}
         never = sorted(f"{file}.c:{function}" for (file, function), count in own.items() if count == 0)
         print(f"{name}: {len(own) - len(never)} of {len(own)} functions", *never, sep="\n    ")
+    return 0
+
+
+# ---- cost
+
+COST = re.compile(r"^(.*), (\d+) bytes, (\d+) us$", re.M)
+
+
+def cost(options):
+    """Twice each, because the first input of all pays for what is prepared once.  Short inputs are no measure."""
+    for name, program in corpora(options.build, options.only).items():
+        costs = {}
+        for folder in sources_of(name, options.work) * 2:
+            done = subprocess.run([program, folder], capture_output=True, text=True, errors="replace")
+            for path, size, spent in COST.findall(done.stdout):
+                costs[path] = min(costs.get(path, (1 << 60,)), (int(spent), int(size)))
+        worst = max(costs, key=lambda path: costs[path][0] / max(costs[path][1], 64), default=None)
+        if worst:
+            spent, size = costs[worst]
+            print(f"{name:<16}{spent / max(size, 64):>10.1f} us a byte{size:>8} bytes  {pathlib.Path(worst).name}")
     return 0
 
 
@@ -264,7 +289,7 @@ def minimise(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for call, with_build in ((run, True), (account, False), (reach, True), (minimise, True)):
+    for call, with_build in ((run, True), (account, False), (reach, True), (cost, True), (minimise, True)):
         command = commands.add_parser(call.__name__)
         command.set_defaults(call=call)
         if with_build:
