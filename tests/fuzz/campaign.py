@@ -184,6 +184,7 @@ FILES = {
     "store_claims": "(claims|settle|opens|applied|marks|waiters|owed|partitions|replays|forget|machine|firsts):(?!.*restore)",
     "store_damage": "(verify|dump|questions.*):",
     "store_rows": "format:",
+    "upstream": "upstream_(request|response|idle):(?!upstream_queue|tls_)",
 }
 
 
