@@ -10,6 +10,7 @@
 #include "acks.h"
 #include "exchange_state.h"
 #include "metrics.h"
+#include "reply_head.h"
 
 static bool any_verdict(const struct exchange *ex, enum verdict verdict)
 {
@@ -280,11 +281,8 @@ void answer_send(struct exchange *ex)
     if (conn == NULL)
         return;
     answer_build(ex, &room);
-    if (ex->request->head.method == HTTP1_HEAD && !room.reply.is_body_left_out) {
-        room.reply.is_body_left_out = true;
-        room.reply.has_length = true;
-        room.reply.length = room.reply.body.byte_count;
-    }
+    if (ex->request->head.method == HTTP1_HEAD)
+        reply_leave_body_out(&room.reply);
     ex->answered_status = room.reply.status;
     ex->conn = NULL;
     metrics_request((int)ex->request->head.method, room.reply.status);

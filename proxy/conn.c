@@ -330,10 +330,8 @@ static void refuse(struct conn *conn, enum finish why)
                            .field_count = field_count,
                            .body = slice_of(body, (size_t)bytes),
                            .is_closing = true };
-    if (is_head_request(conn->request)) { /* RFC 9110, 9.3.2: no content, whatever the status */
-        reply.is_body_left_out = reply.has_length = true;
-        reply.length = reply.body.byte_count;
-    }
+    if (is_head_request(conn->request))
+        reply_leave_body_out(&reply);
     request_free(conn->request);
     conn->request = NULL;
     conn->service->on_refused(conn->service->context, conn->peer, why);

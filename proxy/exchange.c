@@ -17,6 +17,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "prober_context.h"
+#include "reply_head.h"
 
 enum { SPARES_MAX = 256 };
 
@@ -485,6 +486,8 @@ static void refuse_at_once(const struct loop *loop, struct conn *conn, struct re
 {
     struct reply_room room;
     reply_own(&room, why, dialect_of(request), loop->program->settings, NULL, 0, 0);
+    if (request->head.method == HTTP1_HEAD)
+        reply_leave_body_out(&room.reply);
     account_refused(why);
     metrics_request((int)request->head.method, room.reply.status);
     request_free(request);

@@ -98,6 +98,14 @@ bool reply_has_body(const struct reply *reply)
     return !reply->is_body_left_out && reply->status >= 200 && reply->status != 204 && reply->status != 304;
 }
 
+void reply_leave_body_out(struct reply *reply)
+{
+    if (reply->is_body_left_out)
+        return;
+    reply->is_body_left_out = reply->has_length = true;
+    reply->length = reply->body.byte_count;
+}
+
 static char *append_framing(char *to, const struct reply *reply, bool is_closing)
 {
     bool is_told = reply_has_body(reply) || (reply->has_length && reply->status != 204);

@@ -136,6 +136,19 @@ class Test(harness.Scenario):
         self.assertEqual([call.result().status for call in running], [503] * 4)
         self.alive()
 
+    def test_a_HEAD_that_meets_the_limit_is_refused_without_a_body_and_its_connection_stays_in_step(self):
+        self.serve(MAX_IN_FLIGHT="1", WAIT="20s")
+        self.target.set(cut="answer", end="stall", next=1)
+        running = self.later(self.send, 0)
+        self.held(1)
+        with Wire(self.proxy.port) as wire:
+            for _ in range(2):
+                wire.send(b"HEAD /in HTTP/1.1\r\nHost: x\r\n\r\n")
+                reply = wire.reply("HEAD")  # the second one would begin with what the first one had left behind
+                self.assertEqual((reply.status, reply.one("sinkonce-outcome")), (503, "busy"))
+        self.target.drop()
+        self.assertEqual(running.result().status, 503)
+
     def upload(self, size, sent, fields=b""):
         """A connection whose body of SIZE bytes, or of chunks, has come as far as SENT bytes."""
         wire = Wire(self.proxy.port)
