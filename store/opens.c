@@ -87,8 +87,7 @@ static bool insert(struct open_set *set, struct open_range *range)
 
 static void range_free(struct open_range *range)
 {
-    if (range != NULL)
-        free(range->marks);
+    free(range->marks);
     free(range);
 }
 

@@ -15,12 +15,18 @@
 #include <unistd.h>
 
 static _Atomic int error = EIO;
+static atomic_bool is_dead;
 static _Atomic long fs_type;
 static _Atomic uint64_t skipped_ms;
 
 void calls_error(int number)
 {
     atomic_store(&error, number);
+}
+
+void calls_die(bool is_dead_now)
+{
+    atomic_store(&is_dead, is_dead_now);
 }
 
 void calls_fs_type(long number)
@@ -138,8 +144,8 @@ int __real_mdb_txn_commit(MDB_txn *txn);
 int __wrap_mdb_txn_commit(MDB_txn *txn);
 int __wrap_mdb_txn_commit(MDB_txn *txn)
 {
-    if (refuses()) {
-        int number = errno;
+    if (atomic_load(&is_dead) || refuses()) {
+        int number = atomic_load(&error);
         mdb_txn_abort(txn); /* as the library: it frees the transaction, whatever comes back */
         return number;
     }

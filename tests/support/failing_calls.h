@@ -15,6 +15,8 @@
 
 /* The number that a call fails with: EIO until another is named. */
 void calls_error(int error);
+/* From now on no commit reaches the disk, as if the process were dead already; or it is alive again. */
+void calls_die(bool is_dead);
 /* The file system that statfs() tells of, by its number; 0: the true one. */
 void calls_fs_type(long fs_type);
 /* The program's clocks go on from so much later. */
