@@ -18,12 +18,16 @@ TABLE = re.compile(r"(?<=<!-- coverage -->\n).*?(?=<!-- end of coverage -->)", r
 
 # word for the table, files, what stands in the line, the reason
 REASONS = [
+    ("switch", r"^store/", r"^\s*switch \(", "a value that the enumeration does not have"),
     ("memory", r".", r"NULL|NO_MEMORY|no_memory|_grow\(|grow\(|_new\(|alloc|_keep\(|_add\(",
-     "an allocation that fails inside a library or below the rows, where the tests of F-10 do not reach, or the way on behind one"),
+     "an allocation that fails at a moment of its own, or the way on behind one: test_failing and F-10 fail each place that allocates,"
+     " at its first and its last call"),
     ("disk", r"store/(env|rows_lmdb|ledger|offline|store|owed)\.c", r".",
-     "an error of the file system or of LMDB at one certain call: L-01 to L-17, F-20 and F-40 cause those that matter"),
+     "a failure that needs a moment of its own: test_failing fails each place that calls the system or LMDB, and a second call behind"
+     " a commit that failed; L-01 to L-17 and F-20 cause those that matter"),
     ("damage", r"store/(verify|restore|dump|pairs|format|line|applied|questions.*|replies|replays|opens|partitions|forget|audit|claims|machine|chunk|marks|waiters|settle|firsts)\.c",
-     r"read|rows_|row|key_is_of|count|> |>= |<= |!= |== |is_|!", "a row or a line that only damage makes: fuzz_store_damage and fuzz_store_rows reach it, as does test_damage"),
+     r"read|rows_|row|key_is_of|count|> |>= |<= |!= |== |is_|!", "a row or a line that only damage makes, or a place of the intervals that no history meets:"
+     " test_planted and test_damage make many, fuzz_store_damage and fuzz_store_rows the others"),
     ("guard", r".", r"byte_count (>|==|<)|_count (>|==)|sizeof|_MAX|max", "a bound that callers keep today; it stays, so that the function can be read alone"),
 ]
 OTHER = "other"
