@@ -548,13 +548,12 @@ static void queue_wait(struct ledger *ledger, size_t wanted_count, uint64_t unti
 }
 
 /* A commit that waits for company serves more with one flush.  What the last one answered is on its way to the target,
- * or to connectors that will send more: as many are waited for, but no longer than half of what its commit took, so that
- * the disk is not idle for long.  A shorter sleep than the kernel's slack is none; one that a disk which hesitated once
- * would ask for is too long. */
+ * or to connectors that will send more: as many are waited for, but no longer than its commit took.  A shorter sleep than
+ * the kernel's slack is none; one that a disk which hesitated once would ask for is too long. */
 static void company_wait(struct ledger *ledger)
 {
     enum { SLEEP_NS_MIN = 50000, SLEEP_NS_MAX = 5000000 };
-    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), sleep_ns = ledger->commit_ns / 2;
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), sleep_ns = ledger->commit_ns;
     if (ledger->commit_delay_us > 0)
         queue_wait(ledger, SIZE_MAX, now_ns + ledger->commit_delay_us * UINT64_C(1000));
     else if (sleep_ns >= SLEEP_NS_MIN)

@@ -107,7 +107,7 @@ SETTING(IDLE_TIMEOUT, idle_timeout_ms, duration, "300s", 1, 86400000, "an idle c
 GROUP("Ledger")
 SETTING(LEDGER_MAX, ledger_bytes_max, size, "4GiB", 1048576, 17592186044416, "disk that the ledger may use; claims stop at 85 % of it")
 SETTING(LEDGER_MISSING, is_ledger_missing_refused, ledger_missing, "create", 0, 0, "create or refuse: an empty folder is an error (a lost volume)")
-SETTING(COMMIT_DELAY, commit_delay_ms, duration, "0", 0, 1000, "how long a commit waits for company; 0: at most half of what the last one took")
+SETTING(COMMIT_DELAY, commit_delay_ms, duration, "0", 0, 1000, "how long a commit waits for company; 0: at most as long as the last one took")
 
 GROUP("Life")
 SETTING(DRAIN_DELAY, drain_delay_ms, duration, "0", 0, 600000, "after SIGTERM: not ready, but still accepting, for this long")
