@@ -599,6 +599,22 @@ static void hangup_hold(bool is_held)
     (void)pthread_sigmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
 }
 
+/* Nothing is lost: who is asked to end before the listeners are there has promised nothing. */
+static void on_early_end(int number)
+{
+    (void)number;
+    _exit(EX_OK);
+}
+
+/* Before there are events for them, process 1 of a container would never hear of SIGTERM and SIGINT
+ * (pid_namespaces(7)), and a start may wait: for the ledger's folder, or for a slow disk. */
+static void early_end_allow(void)
+{
+    const struct sigaction end = { .sa_handler = on_early_end };
+    (void)sigaction(SIGTERM, &end, NULL);
+    (void)sigaction(SIGINT, &end, NULL);
+}
+
 static int server_run(struct server *server)
 {
     if (!parts_start(server)) {
@@ -653,6 +669,7 @@ int serve(const struct settings *settings, char *const environment[])
     server.environment = environment;
     server.state.started_ms = clock_unix_ms();
     signal(SIGPIPE, SIG_IGN);
+    early_end_allow();
     json_object_seed(0);
     loop_library_init();
     upstream_global_init();

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """Two containers on one volume: both processes are number 1 there, and still only one of them gets the ledger."""
 
+import contextlib
+import fcntl
+import os
 import shutil
 import subprocess
 import unittest
+from signal import SIGTERM
 
 import harness
 from harness import sinkonce
@@ -41,6 +45,26 @@ class Test(harness.Scenario):
         self.assertEqual(self.state(2), "applied")
         self.assertEqual(self.send(2).outcome, "duplicate")
         self.assertEqual(self.applied(2), 1)
+
+    def test_a_process_1_that_waits_for_the_ledger_ends_when_it_is_asked_to(self):
+        process = self.in_a_container()
+        path = os.path.join(process.data_dir, "sinkonce.lock")
+        with open(path, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process.start(is_ready=False)
+            os.kill(sinkonce.wait_for(lambda: self.waiting(process.process.pid, path), "a start that waits"), SIGTERM)
+            self.assertEqual(process.process.wait(), 0)  # unheard, it would end with EX_TEMPFAIL
+
+    @staticmethod
+    def waiting(wrapper, path):
+        """The child of the process WRAPPER that has PATH open; None: it is not there yet."""
+        with open("/proc/%d/task/%d/children" % (wrapper, wrapper)) as children:
+            for child in children.read().split():
+                folder = "/proc/%s/fd/" % child
+                with contextlib.suppress(OSError):
+                    if path in [os.readlink(folder + number) for number in os.listdir(folder)]:
+                        return int(child)
+        return None
 
 
 if __name__ == "__main__":
