@@ -8,8 +8,9 @@ from harness import PATIENCE, Later, Wire, chunked, post_bytes, record, sinkonce
 
 
 class Test(harness.Scenario):
-    def status_of(self, data, pieces=1):
+    def status_of(self, data, pieces=1, patience=PATIENCE):
         with Wire(self.proxy.port) as wire:
+            wire.socket.settimeout(patience)
             size = -(-len(data) // pieces)
             for at in range(0, len(data), size):
                 if not wire.send(data[at:at + size]):
@@ -70,7 +71,7 @@ class Test(harness.Scenario):
     def test_many_large_bodies_at_once_leave_no_memory_behind(self):
         self.serve()
         body = b"x" * (5 << 20)
-        calls = [Later(self.status_of, post_bytes(body)) for _ in range(40)]
+        calls = [Later(self.status_of, post_bytes(body), patience=3 * PATIENCE) for _ in range(40)]  # they share one target
         self.assertEqual({call.result() for call in calls}, {200})
         if not harness.is_sanitized():
             harness.wait_for(lambda: harness.rss_kib(self.proxy.process.pid) < 40 * 1024, "a small process", PATIENCE)
