@@ -225,6 +225,8 @@ static void answer_forwarded(struct exchange *ex, struct reply_room *room)
     }
     answer_pass(ex, room);
     answer_body_made(ex, room, bytes, type);
+    if (ex->made_body != NULL) /* not the target's own words any more: an item has an error */
+        reply_outcome_add(room, finish_rows[FINISH_REJECTED].outcome);
 }
 
 /* Some were dropped, the target has answered for the others with 2xx. */
