@@ -504,6 +504,8 @@ static void health_start(struct server *server)
     if (wrong == NULL) {
         server->health_listener =
             listener_new(server->base, &address, on_health_check, server, why, sizeof why);
+        if (server->health_listener != NULL)
+            (void)chmod(address.host, 0600); /* as the ledger's files, whatever the umask */
         listen_address_deinit(&address);
     }
     if (server->health_listener == NULL)

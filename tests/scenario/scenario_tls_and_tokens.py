@@ -222,8 +222,10 @@ class ClientCertificates(Case):
         for name in ("admin.pem", "admin.key", "ca.pem", "token"):
             self.file(name, of={"admin.pem": pair.certificate, "admin.key": pair.key, "ca.pem": self.ours.certificate}.get(name),
                       content="s3cret")
+        self.proxy.wrapper = ["sh", "-c", 'umask 0; exec "$0"']
         self.restart()  # what a kill has left of the socket is taken away
         self.assertEqual(self.proxy.run("health").returncode, 0)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         os.unlink(path)
         self.assertEqual(self.proxy.run("health").returncode, 0)  # as before there was one: with the port's own pair
         self.file("admin.key", "broken")
