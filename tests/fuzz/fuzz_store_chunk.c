@@ -8,7 +8,7 @@
 #include "chunk.h"
 #include "fuzz.h"
 
-enum { STEP_BYTES = 5, STEPS_MAX = 64, TEETH_MAX = CHUNK_RUNS_MAX + 200 };
+enum { STEP_BYTES = 5, STEPS_MAX = 64, TEETH_MAX = CHUNK_RUNS_MAX + 200, TEETH_OUT_MAX = 200 };
 
 static uint8_t model[CHUNK_OFFSETS]; /* 0 or 1 each */
 
@@ -78,8 +78,10 @@ static void change(struct chunk *chunk, const uint8_t step[STEP_BYTES])
         set(chunk, first, last, is_applied);
         return;
     }
-    uint32_t stride = 2 + (step[0] >> 1 & 7u), tooth_count = 0;
-    for (uint32_t at = first; at <= last && tooth_count < TEETH_MAX; at += stride, tooth_count++)
+    /* To take an offset out of runs is to write them anew: rare, and not to be done thousands of times in a row. */
+    uint32_t stride = 2 + (step[0] >> 1 & 7u), tooth_count = 0,
+             teeth_max = is_applied ? TEETH_MAX : TEETH_OUT_MAX;
+    for (uint32_t at = first; at <= last && tooth_count < teeth_max; at += stride, tooth_count++)
         set(chunk, (uint16_t)at, (uint16_t)at, is_applied);
 }
 
