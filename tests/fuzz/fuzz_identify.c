@@ -221,8 +221,18 @@ static size_t sent_count_of(const struct identified *identified, const enum verd
     return count;
 }
 
+/* Of values end to end one may be left, and that may be an array or an envelope: it is read as one, for its company
+ * gave it no coordinates. */
+static bool is_container_alone(const struct identified *before, const struct identified *again,
+                               size_t sent_count)
+{
+    return sent_count == 1 && (before->shape == SHAPE_IS_CONCAT || before->shape == SHAPE_IS_NDJSON) &&
+           (again->shape == SHAPE_IS_JSON_ARRAY || again->shape == SHAPE_IS_ENVELOPE);
+}
+
 /* What was sent is sent whole when it comes again. */
-static void check_again(const struct identifier *identifier, const struct request *like, struct slice sent)
+static void check_again(const struct identifier *identifier, const struct request *like,
+                        const struct identified *before, size_t sent_count, struct slice sent)
 {
     struct request request = *like;
     struct identified identified;
@@ -238,7 +248,7 @@ static void check_again(const struct identifier *identifier, const struct reques
     check_identified(&identified);
     if (!identified.is_too_many) {
         is_done = plan_build(&request, &identified, NULL, false, &plan);
-        assert(is_done && !plan.is_rewritten);
+        assert(is_done && (!plan.is_rewritten || is_container_alone(before, &identified, sent_count)));
         plan_deinit(&plan);
     }
     identified_deinit(&identified);
@@ -258,7 +268,7 @@ static void check_plan(const struct identifier *identifier, const struct request
         if (identified->shape == SHAPE_IS_JSON_ARRAY && !identified->is_uncuttable)
             check_array(identified, sent, sent_count);
         if (!is_stripped && identified->decoded == NULL && !identified->is_uncuttable)
-            check_again(identifier, request, sent);
+            check_again(identifier, request, identified, sent_count, sent);
     }
     release(sent);
     plan_deinit(&plan);
