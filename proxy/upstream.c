@@ -72,13 +72,21 @@ static void running_remove(struct upstream *upstream, struct transfer *transfer)
     metrics_gauge_add(GAUGE_TARGET_IN_FLIGHT, -1);
 }
 
+/* Before 8.1.1 libcurl keeps a pointer to the last field of an answer whose fields it has freed, and joins a next answer
+ * to it that begins with a folded line: the target could make it free the same memory twice (curl's issue 11101). */
+static bool handles_forget(void)
+{
+    enum { FIXED_IN = 0x080101 };
+    return curl_version_info(CURLVERSION_NOW)->version_num >= FIXED_IN;
+}
+
 /* A handle that saw an error may keep some of it (curl_easy_reset does not clear the rewind state in all versions):
- * only those that ended well are used again. */
+ * only those that ended well are used again.  Connections are the multi handle's, and stay. */
 static void transfer_put(struct transfer *transfer, bool is_clean)
 {
     struct upstream *upstream = transfer->upstream;
     transfer->flight = NULL;
-    if (!is_clean) {
+    if (!is_clean || !handles_forget()) {
         transfer_free(transfer);
         return;
     }
