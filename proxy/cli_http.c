@@ -30,7 +30,7 @@ struct cli_server {
         *certificate; /* borrowed from the environment: that of the admin port; NULL: none, or another port */
     bool is_https;
     struct listen_address health; /* owned while it is asked; text NULL: the admin port is */
-    CURL *curl;
+    CURL *curl;                   /* owned; of one question: see cli_http_ask() */
 };
 
 /* ---- where ---------------------------------------------------------------------------------------------------- */
@@ -128,14 +128,10 @@ struct cli_server *cli_server_new(const struct cli_arguments *arguments, int *re
     if (server_read(server)) {
         const struct listen_address *address = &server->settings.admin_listen;
         if (address->is_unix || address->port != 0)
-            server->curl = curl_easy_init();
-        else
-            fprintf(stderr,
-                    "sinkonce: SINKONCE_ADMIN_LISTEN has port 0: nobody can know which one was taken; "
-                    "name it with --admin\n");
+            return server;
+        fprintf(stderr, "sinkonce: SINKONCE_ADMIN_LISTEN has port 0: nobody can know which one was taken; "
+                        "name it with --admin\n");
     }
-    if (server->curl != NULL)
-        return server;
     cli_server_free(server);
     return NULL;
 }
@@ -144,7 +140,6 @@ void cli_server_free(struct cli_server *server)
 {
     if (server == NULL)
         return;
-    curl_easy_cleanup(server->curl);
     settings_deinit(&server->settings);
     free(server);
 }
@@ -240,38 +235,47 @@ static bool fields_make(const struct cli_server *server, bool has_body, struct c
     return curl_slist_append(fields, field) != NULL;
 }
 
-bool cli_http_ask(struct cli_server *server, const char *method, const char *path, const char *body,
-                  uint64_t timeout_ms, struct cli_answer *ret, char ret_why[], size_t why_bytes_max)
+/* The options of one question; FIELDS and TEXT are borrowed until it is over. */
+static void question_set(struct cli_server *server, const char *method, const char *path, const char *body,
+                         struct curl_slist *fields, struct text *text)
 {
-    struct text text = { 0 };
-    struct curl_slist *fields = NULL;
     CURL *curl = server->curl;
-    char words[CURL_ERROR_SIZE] = "";
-    long status = 0;
-    *ret = (struct cli_answer){ .status = 0 };
-    curl_easy_reset(curl);
     url_set(server, path);
     if (server->health.text == NULL)
         tls_set(server);
-    CURLcode code = fields_make(server, body != NULL, &fields) ? CURLE_OK : CURLE_OUT_OF_MEMORY;
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, fields);
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, words);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &text);
-    if (body != NULL) { /* never on a connection that may have ended: libcurl would send the change twice */
-        curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, text);
+    if (body != NULL)
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-    }
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-    if (code == CURLE_OK)
-        code = curl_easy_perform(curl);
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL);
+}
+
+/* Each question has a connection of its own: on one that may have ended libcurl would send a change twice.  And a handle:
+ * used again, libcurl before 8.1.1 may free the last answer's fields twice (curl's issue 11101). */
+bool cli_http_ask(struct cli_server *server, const char *method, const char *path, const char *body,
+                  uint64_t timeout_ms, struct cli_answer *ret, char ret_why[], size_t why_bytes_max)
+{
+    struct text text = { 0 };
+    struct curl_slist *fields = NULL;
+    char words[CURL_ERROR_SIZE] = "";
+    long status = 0;
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+    *ret = (struct cli_answer){ .status = 0 };
+    server->curl = curl_easy_init();
+    if (server->curl != NULL && fields_make(server, body != NULL, &fields)) {
+        question_set(server, method, path, body, fields, &text);
+        curl_easy_setopt(server->curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+        curl_easy_setopt(server->curl, CURLOPT_ERRORBUFFER, words);
+        code = curl_easy_perform(server->curl);
+        curl_easy_getinfo(server->curl, CURLINFO_RESPONSE_CODE, &status);
+    }
+    curl_easy_cleanup(server->curl);
+    server->curl = NULL;
     curl_slist_free_all(fields);
     text_add(&text, slice_of("", 1));
     ret->status = (int)status;
