@@ -22,7 +22,7 @@ static const struct gate_row {
                             "it, or "
                             "send the change from this machine" },
     [GATE_NOT_AUTHORIZED] = { "not-authorized", 401,
-                              "send Authorization: Bearer with the value of SINKONCE_ADMIN_TOKEN" },
+                              "send Authorization: Bearer with a value of SINKONCE_ADMIN_TOKEN" },
     [GATE_FOREIGN_HOST] = { "foreign-host", 403,
                             "Host must be an IP address or localhost, or the request must carry the admin "
                             "token" },

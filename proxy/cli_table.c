@@ -195,7 +195,7 @@ const struct cli_command cli_command_rows[] = {
       .is_client = true,
       .run = cli_backup,
       .words = "let the running instance write a consistent copy of its ledger into a new FILE, while it "
-               "goes on" },
+               "goes on: a bare name in its data folder, or a path straight into that folder or its parent" },
     { .name = "man",
       .operands = { VALUE_SECTION },
       .operands_min = 1,

@@ -40,7 +40,7 @@ FINISH(NO_MEMORY, "no-memory", 503, "refused", "out of memory; nothing was sent"
 
 /* before the exchange: the connection answers and closes */
 FINISH(BAD_REQUEST, "bad-request", 400, NULL, "not a valid HTTP/1.1 request")
-FINISH(UNAUTHORIZED, "unauthorized", 401, "refused", "send Authorization: Bearer with the value of SINKONCE_CLIENT_TOKEN")
+FINISH(UNAUTHORIZED, "unauthorized", 401, "refused", "send Authorization: Bearer with a value of SINKONCE_CLIENT_TOKEN")
 FINISH(REQUEST_TIMEOUT, "request-timeout", 408, NULL, "the request was not whole in time")
 FINISH(BODY_TOO_LARGE, "body-too-large", 413, NULL, "the body is larger than SINKONCE_MAX_BODY")
 FINISH(TARGET_TOO_LONG, "uri-too-long", 414, NULL, "the request target is longer than 8 KiB")

@@ -388,7 +388,7 @@ const stories = {
             seen.push(given);
             if (given === "Bearer sesame") return route.continue();
             return route.fulfill({ status: 401, contentType: "application/json",
-                body: '{"error":"not-authorized","detail":"send Authorization: Bearer with the value of SINKONCE_ADMIN_TOKEN"}' });
+                body: '{"error":"not-authorized","detail":"send Authorization: Bearer with a value of SINKONCE_ADMIN_TOKEN"}' });
         });
         await visit(async (page) => {
             const dialog = page.getByRole("dialog");

@@ -84,7 +84,7 @@ class TestCommands(unittest.TestCase):
 
     def test_each_first_word_is_a_program_that_an_operator_has(self):
         for _, command in commands():
-            self.assertIn(shlex.split(command)[0], ("sinkonce", "curl", "dmesg"))
+            self.assertIn(shlex.split(command)[0], ("sinkonce", "curl", "df", "dmesg"))
 
 
 if __name__ == "__main__":
