@@ -8,6 +8,7 @@
 #include "cli_commands.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -46,18 +47,25 @@ static int check_lock(const char *folder)
     return code;
 }
 
-static int check_writing(const char *folder)
+/* 0, or an errno. */
+static int try_writing(const char *folder)
 {
     char path[1100];
     snprintf(path, sizeof path, "%s/.check-XXXXXX", folder);
     const int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
-        return report_errno(folder, "cannot be written to");
+        return errno;
     const bool is_written = write(fd, path, strlen(path)) == (ssize_t)strlen(path) && fsync(fd) == 0;
-    const int code = is_written ? 0 : report_errno(folder, "cannot be written to");
+    const int failure = is_written ? 0 : errno;
     close(fd);
     unlink(path);
-    return code;
+    return failure;
+}
+
+static int check_writing(const char *folder)
+{
+    errno = try_writing(folder);
+    return errno == 0 ? 0 : report_errno(folder, "cannot be written to");
 }
 
 bool cli_folder_has_ledger(const char *folder)
@@ -90,12 +98,26 @@ static int check_present(const struct settings *settings)
     return lock_code != 0 ? lock_code : writing_code;
 }
 
+/* serve makes the last part of the path (folder_make()), unless a folder that is missing means a lost volume. */
+static int check_missing(const struct settings *settings)
+{
+    char path[1100];
+    snprintf(path, sizeof path, "%s", settings->data_dir);
+    if (settings->is_ledger_missing_refused)
+        return report(settings->data_dir,
+                      "does not exist and SINKONCE_LEDGER_MISSING=refuse: has the volume been lost?");
+    if (try_writing(dirname(path)) != 0)
+        return report(settings->data_dir, "does not exist; make it, owned by the user that runs sinkonce");
+    fprintf(stderr, "note: SINKONCE_DATA_DIR=%s does not exist yet: serve makes it\n", settings->data_dir);
+    return 0;
+}
+
 int cli_folder_check(const struct settings *settings)
 {
     struct stat status;
     const int failure = stat(settings->data_dir, &status) == 0 ? 0 : errno;
     if (failure == ENOENT)
-        return report(settings->data_dir, "does not exist; make it, owned by the user that runs sinkonce");
+        return check_missing(settings);
     if (failure != 0)
         return report_errno(settings->data_dir, "cannot be looked at");
     if (!S_ISDIR(status.st_mode))

@@ -116,8 +116,10 @@ want_code 0; want out '^settings: ok$'; want out 'can be used$'
 [ -z "$(ls -A "$work/data")" ] || fail "something was left in the data folder"
 
 name="check tells what is wrong with the data folder"
-run "$target" SINKONCE_DATA_DIR="$work/none" -- check
-want_code 74; want err 'does not exist'
+run "$target" SINKONCE_DATA_DIR="$work/none/data" -- check
+want_code 74; want err 'does not exist; make it'
+run "$target" SINKONCE_DATA_DIR="$work/none" SINKONCE_LEDGER_MISSING=refuse -- check
+want_code 74; want err 'does not exist and SINKONCE_LEDGER_MISSING=refuse'
 : >"$work/file"
 run "$target" SINKONCE_DATA_DIR="$work/file" -- check
 want_code 74; want err 'is not a folder'
@@ -126,7 +128,17 @@ want_code 74; want err 'has no ledger'
 if [ -d /proc/self ]; then
     run "$target" SINKONCE_DATA_DIR=/proc/self -- check # nobody can make files there, not even root
     want_code 74; want err 'cannot be written to'
+    run "$target" SINKONCE_DATA_DIR=/proc/self/none -- check
+    want_code 74; want err 'does not exist; make it'
 fi
+
+name="check notes a data folder that serve will make, and leaves that to it"
+for folder in "$work/none" "$work/none/"; do
+    run "$target" SINKONCE_DATA_DIR="$folder" -- check
+    want_code 0; want err "^note: SINKONCE_DATA_DIR=$folder does not exist yet: serve makes it\$"; want out 'can be used$'
+done
+[ ! -e "$work/none" ] || fail "the folder was made"
+[ -z "$(find "$work" -name '.check-*')" ] || fail "something was left around the data folder"
 
 name="check tells of wrong settings and of the folder in one run"
 run "$target" SINKONCE_WAIT=7 SINKONCE_DATA_DIR="$work/none" -- check
