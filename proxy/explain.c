@@ -4,6 +4,7 @@
  * Goes the way of exchange.c, identify, plan, pass, without its ledger and its target.
  */
 #include "explain.h"
+#include "broken.h"
 #include "finish.h"
 #include "pass.h"
 #include "plan.h"
@@ -154,7 +155,7 @@ static const char *decide(const struct settings *settings, const struct identifi
         return "SINKONCE_MODE is off: it is sent on, and nothing is remembered";
     if (identified->record_count == 0 && !identified->is_too_many &&
         !(settings->is_unkeyed_rejected && is_enforced))
-        return "no coordinates are found: it is sent on untouched, as often as it comes";
+        return "no rule matched: it is sent on untouched, as often as it comes";
     if (identified->is_contradictory && !identified->is_uncuttable && is_enforced) {
         *ret_is_sent = false;
         return finish_rows[FINISH_CONTRADICTION].words;
@@ -169,19 +170,40 @@ static const char *decide(const struct settings *settings, const struct identifi
                                    : finish_rows[FINISH_UNKEYED_REFUSED].words;
 }
 
+static json_t *count_json(const struct identified *identified, size_t count)
+{
+    return identified->site_count == 0 ? json_null() : json_integer((json_int_t)count);
+}
+
+/* Where it looked in vain. */
+static void add_unmatched(json_t *json, const struct identified *identified)
+{
+    if (identified->record_count > 0 || identified->is_too_many)
+        return;
+    const struct broken broken = broken_find(identified);
+    json_object_set_new(json, "reason", json_string(broken.reason));
+    if (broken.has_position)
+        json_object_set_new(json, "position", json_integer((json_int_t)broken.position));
+    json_object_set_new(json, "hint",
+                        json_string("name the places with SINKONCE_TOPIC, SINKONCE_PARTITION, "
+                                    "SINKONCE_OFFSET, or with SINKONCE_ID"));
+}
+
 static json_t *identified_json(const struct settings *settings, const struct request *request,
                                const struct identified *identified)
 {
     bool is_sent;
     const char *decision = decide(settings, identified, &is_sent);
     json_t *sent = is_sent ? sent_json(settings, request, identified) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:b, s:o, s:o}", "decision", decision, "shape",
-                     shape_name(identified->shape), "rule", identified->rule == NULL ? "" : identified->rule,
-                     "record_count", (json_int_t)identified->record_count, "element_count",
-                     (json_int_t)identified->site_count, "element_without_record_count",
-                     (json_int_t)without_record_count(identified), "signed", (int)identified->is_signed,
-                     "cuttable", (int)!identified->is_uncuttable, "records", records_json(identified), "sent",
-                     sent);
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:I, s:o, s:o, s:b, s:b, s:o, s:o}", "decision", decision, "shape",
+        shape_name(identified->shape), "rule", identified->rule == NULL ? "" : identified->rule,
+        "record_count", (json_int_t)identified->record_count, "element_count",
+        count_json(identified, identified->site_count), "element_without_record_count",
+        count_json(identified, without_record_count(identified)), "signed", (int)identified->is_signed,
+        "cuttable", (int)!identified->is_uncuttable, "records", records_json(identified), "sent", sent);
+    add_unmatched(json, identified);
+    return json;
 }
 
 json_t *explain_json(const struct settings *settings, const struct request *request)

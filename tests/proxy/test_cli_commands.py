@@ -501,6 +501,17 @@ class Alone(unittest.TestCase):
         self.assertIn("did you mean SINKONCE_MODE", self.explain(body="", env={"SINKONCE_MOD": "x"}, code=78))
         self.assertIn("cannot be read", self.explain("/nonexistent", body="", code=1))
 
+    def test_explain_says_where_it_looked_in_vain_and_what_to_set(self):
+        found = self.explain(body='[{"a":1}]')
+        self.assertEqual((found["element_count"], found["element_without_record_count"]), (None, None))
+        self.assertEqual(found["reason"], "it is well-formed, but names no topic, partition and offset")
+        self.assertEqual(self.explain(body='{"a":1,}')["position"], 7)
+        done = run("explain", stdin='[{"a":1}]')
+        self.assertRegex(done.stdout, r"(?m)^decision +no rule matched: it is sent on untouched")
+        self.assertRegex(done.stdout, r"(?m)^hint +name the places with SINKONCE_TOPIC, SINKONCE_PARTITION, SINKONCE_OFFSET")
+        self.assertNotRegex(done.stdout, r"(?m)^element.* 0$")
+        self.assertNotIn("hint", self.explain(body='{"__topic":"orders","__partition":3,"__offset":41}'))
+
     def test_explain_reads_files_and_shows_text_for_people(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write('{"t":"\x7f","__topic":"orders","__partition":3,"__offset":41}')
