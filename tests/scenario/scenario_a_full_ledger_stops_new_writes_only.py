@@ -141,12 +141,12 @@ class SmallDisk(Filled):
 
 
 class Ext4(SmallDisk):
-    """A real file system with a journal, in a file of 16 MiB."""
+    """A real file system with a journal, in a file of 8 MiB."""
 
     def make_disk(self):
         image = os.path.join(self.target._folder.path, "image")
         with open(image, "wb") as out:
-            out.truncate(16 << 20)
+            out.truncate(8 << 20)
         return self.is_done("mkfs.ext4", "-q", "-m", "0", image) and self.is_done("mount", "-o", "loop", image, self.mount)
 
     def send_many(self, first):
@@ -168,6 +168,25 @@ class Ext4(SmallDisk):
         self.proxy.kill()
         self.proxy.start()
         self.assertEqual({self.state(n * 70000) for n in range(0, acked + 500, 97)}, {"applied"})
+        self.assertEqual(self.target.stats()["duplicates"], 0)
+
+    def send_partitions(self, first):
+        """More rows than the blocks that are kept ahead can take."""
+        some = [record("orders", n, 0) for n in range(first, first + 200)]
+        return harness.Answer(*self.proxy.post("/in", b"[" + b",".join(some) + b"]"))
+
+    def test_S1_L_05_a_batch_larger_than_the_reserve_meets_a_full_disk_and_no_failing_one(self):
+        self.serve(DATA_DIR=self.mount, LEDGER_MAX="64MiB")
+        self.assertEqual(self.send(0).status, 200)
+        filler, first, answer = self.filler(), 0, None
+        while answer is None or answer.status == 200:
+            first += 200
+            answer = self.send_partitions(first)
+        self.assert_own(answer, 503, "refused")
+        self.assert_told("disk", "make room on it", "make room on that of SINKONCE_DATA_DIR")
+        self.assertEqual(self.proxy.metrics()["sinkonce_ledger_failing"], 0)
+        os.unlink(filler)
+        wait_for(lambda: self.send_partitions(first).status == 200, "writes to go on", PATIENCE, [self.proxy.log])
         self.assertEqual(self.target.stats()["duplicates"], 0)
 
 

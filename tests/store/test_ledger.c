@@ -343,12 +343,11 @@ static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void *
 }
 
 /* The library calls a write that was cut short an I/O error, whatever cut it. */
-static void test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk(void **state)
+static void cut_short_on_a_full_disk(const char *size)
 {
     struct store_figures figures;
     char path[160];
-    (void)state;
-    if (mount("none", bed.folder, "tmpfs", 0, "size=2m") != 0) {
+    if (mount("none", bed.folder, "tmpfs", 0, size) != 0) {
         print_message("skipped: a small file system cannot be mounted: %s\n", strerror(errno));
         skip();
     }
@@ -371,6 +370,19 @@ static void test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk
         usleep(5000);
     store_figures_get(bed.store, &figures);
     assert_false(figures.is_full || figures.is_disk_full);
+}
+
+static void test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk(void **state)
+{
+    (void)state;
+    cut_short_on_a_full_disk("size=2m");
+}
+
+/* A commit that is larger than the reserve: the blocks that were kept ahead say nothing about the disk. */
+static void test_L05_a_full_disk_is_told_although_the_reserve_holds_more_than_one_write(void **state)
+{
+    (void)state;
+    cut_short_on_a_full_disk("size=8m");
 }
 
 static void test_L01_a_write_that_is_cut_short_where_there_is_room_is_a_failing_disk(void **state)
@@ -456,6 +468,7 @@ int main(void)
         TEST(test_L04_kept_answers_make_room_before_a_claim_is_refused),
         TEST(test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives),
         TEST(test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk),
+        TEST(test_L05_a_full_disk_is_told_although_the_reserve_holds_more_than_one_write),
         TEST(test_L01_a_write_that_is_cut_short_where_there_is_room_is_a_failing_disk),
         TEST(test_L07_nothing_is_promised_on_a_file_that_was_removed),
         TEST(test_L07_nothing_is_promised_on_a_file_that_was_replaced),
