@@ -334,6 +334,8 @@ struct question {
 void store_ask(struct store_port *port, struct question *question); /* [port] */
 void store_question_deinit(struct question *question);
 
+enum { STORE_FAILURE_BYTES = 96 };
+
 /* [any] Figures that may be read at any time without asking: relaxed atomics inside. */
 struct store_figures {
     uint64_t used_bytes, max_bytes, created_ms;
@@ -351,6 +353,8 @@ struct store_figures {
     uint64_t boot_count;
     bool is_full, is_failing;
     bool is_disk_full; /* it is the disk that has no room, and not ledger_bytes_max that was reached */
+    uint64_t refusal_count, refusal_ms; /* how often full or failing is over by now, and how long the last time took */
+    char failure[STORE_FAILURE_BYTES];  /* why, in words: this time, or else the last */
 };
 void store_figures_get(const struct store *store, struct store_figures *ret_figures);
 /* ---- a ledger that nobody runs: sinkonce ledger stat, verify, export, import ---------------------------------- */

@@ -142,12 +142,16 @@ static void log_record(const struct exchange *ex, size_t record, enum log_level 
                       log_text("detail", detail));
 }
 
-/* What to do about a ledger that cannot be written: the disk's own lack comes before the rest. */
-static const char *ledger_remedy(const struct exchange *ex, const char *otherwise)
+/* A ledger that cannot be written: why, and what to do.  The disk's own lack comes before the rest. */
+static void log_ledger(const struct exchange *ex, const char *event, const char *otherwise)
 {
     struct store_figures figures;
     store_figures_get(ex->loop->program->store, &figures);
-    return figures.is_disk_full ? "the disk is full: make room on that of SINKONCE_DATA_DIR" : otherwise;
+    LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, event, finish_rows[ex->finish].words,
+                      log_text("detail", figures.is_full || figures.is_failing ? figures.failure : ""),
+                      log_text("remedy", figures.is_disk_full
+                                             ? "the disk is full: make room on that of SINKONCE_DATA_DIR"
+                                             : otherwise));
 }
 
 /* One line for an end that somebody should look at; the rest is the access log's. */
@@ -164,16 +168,10 @@ static void log_end(const struct exchange *ex)
         log_record(ex, ex->identified.contradicted, LOG_LEVEL_ERROR, "record.conflict");
         break;
     case FINISH_LEDGER_FULL:
-        LOG_EVENT_LIMITED(
-            LOG_LEVEL_ERROR, "ledger.full", finish_rows[ex->finish].words,
-            log_text("remedy",
-                     ledger_remedy(ex, "raise SINKONCE_LEDGER_MAX, or forget topics that are gone")));
+        log_ledger(ex, "ledger.full", "raise SINKONCE_LEDGER_MAX, or forget topics that are gone");
         break;
     case FINISH_LEDGER_FAILED:
-        LOG_EVENT_LIMITED(
-            LOG_LEVEL_ERROR, "ledger.error", finish_rows[ex->finish].words,
-            log_text("remedy",
-                     ledger_remedy(ex, "look at the disk; writes are refused until a commit succeeds")));
+        log_ledger(ex, "ledger.error", "look at the disk; writes are refused until a commit succeeds");
         break;
     case FINISH_NOT_SENT:
     case FINISH_TARGET_BUSY:

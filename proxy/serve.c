@@ -71,6 +71,8 @@ struct server {
     enum life life;
     uint64_t life_until_ns;  /* of DELAY and DRAINING */
     uint64_t quiet_since_ns; /* nothing in flight since; 0: something is */
+    uint64_t refusals_told;  /* by the ledger: as many have ended, and it was logged */
+    uint64_t resumed_ns;     /* not before then is the next end logged */
     uint64_t ends_told_ns;   /* when it was last told which certificates end soon */
 };
 
@@ -311,6 +313,24 @@ static void ends_tell(struct server *server, uint64_t now_ns)
     reload_log_ends(server->program.credentials);
 }
 
+/* Who read that the ledger fails should also read that it does no more.  One that comes and goes is told of now and
+ * then, but its last end always. */
+static void ledger_tell(struct server *server, uint64_t now_ns)
+{
+    const uint64_t pause_ns = (uint64_t)10 * MS_PER_S * NS_PER_MS;
+    struct store_figures figures;
+    store_figures_get(server->store, &figures);
+    if (figures.refusal_count == server->refusals_told || figures.is_full || figures.is_failing ||
+        now_ns < server->resumed_ns)
+        return;
+    LOG_EVENT(LOG_LEVEL_INFO, "ledger.resumed", "the ledger takes new writes again",
+              log_integer("refused_ms", (int64_t)figures.refusal_ms),
+              log_integer("times", (int64_t)(figures.refusal_count - server->refusals_told)),
+              log_text("detail", figures.failure));
+    server->refusals_told = figures.refusal_count;
+    server->resumed_ns = now_ns + pause_ns;
+}
+
 static void tick_cb(evutil_socket_t fd, short what, void *context)
 {
     struct server *server = context;
@@ -320,6 +340,7 @@ static void tick_cb(evutil_socket_t fd, short what, void *context)
     conn_sweep(admin_service(server->admin), now_ns);
     conn_sweep(admin_health_service(server->admin), now_ns);
     admin_tick(server->admin, now_ns);
+    ledger_tell(server, now_ns);
     ends_tell(server, now_ns);
     if (server->life == LIFE_DELAY && now_ns >= server->life_until_ns)
         drain_begin(server);

@@ -64,10 +64,11 @@ struct ledger {
     enum health health;
     bool is_disk_full; /* what the last failed commit met */
     uint64_t retry_ms;
-    char failure[96];             /* of the last failed commit, for the event */
-    struct posting_list answered; /* of the batch that runs: out of the machine, not yet handed back */
-    struct owed owed;             /* after failures */
-    struct question *backup;      /* lent to the backup's thread; NULL: none runs, or it has been joined */
+    char failure[STORE_FAILURE_BYTES]; /* of the last failed commit, until writes are taken again */
+    uint64_t refusing_ms;              /* full or failing since, on the mono_ms clock; 0: neither */
+    struct posting_list answered;      /* of the batch that runs: out of the machine, not yet handed back */
+    struct owed owed;                  /* after failures */
+    struct question *backup; /* lent to the backup's thread; NULL: none runs, or it has been joined */
     pthread_t backup_thread;
 
     struct store_row row;
@@ -91,6 +92,23 @@ static struct machine_time time_now(void)
 }
 
 /* ---- figures ---------------------------------------------------------------------------------------------------- */
+
+/* New writes begin to be refused, go on to be, or are taken again.  The figures are locked. */
+static void publish_refusal(struct ledger *ledger)
+{
+    struct store_figures *to = &ledger->figures;
+    if (to->is_full || to->is_failing) {
+        if (ledger->refusing_ms == 0)
+            ledger->refusing_ms = time_now().mono_ms;
+        snprintf(to->failure, sizeof to->failure, "%s",
+                 ledger->failure[0] != '\0' ? ledger->failure : "no room is left for new claims");
+    } else if (ledger->refusing_ms != 0) {
+        to->refusal_count++;
+        to->refusal_ms = time_now().mono_ms - ledger->refusing_ms;
+        ledger->refusing_ms = 0;
+        ledger->failure[0] = '\0';
+    }
+}
 
 /* After a commit, or a failure. */
 static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_ns)
@@ -123,6 +141,7 @@ static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_
     to->replayed_count = from.replayed_count;
     to->replay_open_count = from.replay_open_count;
     to->is_failing = ledger->health == HEALTH_FAILING;
+    publish_refusal(ledger);
     pthread_mutex_unlock(&ledger->figures_lock);
 }
 

@@ -20,8 +20,11 @@ class Filled(harness.Scenario):
         self.assertTrue(any(warning in text for text in warnings), warnings)
         metrics = self.proxy.metrics()
         self.assertEqual((metrics["sinkonce_ledger_full"], metrics["sinkonce_ledger_disk_full"]), (1, cause == "disk"))
+        self.assertIn(remedy, self.log())
+
+    def log(self):
         with open(self.proxy.log) as log:
-            self.assertIn(remedy, log.read())
+            return log.read()
 
 
 class Test(Filled):
@@ -187,6 +190,8 @@ class Ext4(SmallDisk):
         self.assertEqual(self.proxy.metrics()["sinkonce_ledger_failing"], 0)
         os.unlink(filler)
         wait_for(lambda: self.send_partitions(first).status == 200, "writes to go on", PATIENCE, [self.proxy.log])
+        wait_for(lambda: "ledger.resumed" in self.log(), "the end of it to be logged", PATIENCE, [self.proxy.log])
+        self.assertIn("No space left on device", self.log())
         self.assertEqual(self.target.stats()["duplicates"], 0)
 
 

@@ -177,6 +177,9 @@ static void test_S1_while_the_disk_fails_nothing_is_answered_from_the_ledger(voi
     assert_int_equal(claim_at_last(&b, 1), VERDICT_APPLIED);
     store_figures_get(bed.store, &figures);
     assert_false(figures.is_failing);
+    assert_int_equal(figures.refusal_count, 1);
+    assert_true(figures.refusal_ms > 0);
+    assert_string_equal(figures.failure, "a commit failed: Input/output error");
     question = (struct question){ .kind = ASK_EVENTS };
     assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
     assert_int_equal(question.ret.events[question.ret_row_count - 1].kind, EVENT_DISK_ERROR);
@@ -370,6 +373,8 @@ static void cut_short_on_a_full_disk(const char *size)
         usleep(5000);
     store_figures_get(bed.store, &figures);
     assert_false(figures.is_full || figures.is_disk_full);
+    assert_true(figures.refusal_count >= 1);
+    assert_non_null(strstr(figures.failure, "No space left on device"));
 }
 
 static void test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk(void **state)
