@@ -176,6 +176,29 @@ static void second_sleep(void)
     nanosleep(&second, NULL);
 }
 
+/* RET_AFTER: the event before the last ones that the limit asks for, "" when there is none.  The admin port begins with
+ * the oldest and knows as many as a page holds; what comes between the two questions moves no event that is there. */
+static int events_skip(const struct listing *listing, const struct cli_client *client,
+                       char ret_after[AFTER_BYTES_MAX])
+{
+    char path[PATH_BYTES_MAX];
+    json_t *page = NULL;
+    struct cli_client silent = *client;
+    silent.is_json = false;
+    ret_after[0] = '\0';
+    snprintf(path, sizeof path, "%s?limit=%d", listing->path, PAGE_ROWS);
+    const int code = cli_client_ask(&silent, "GET", path, NULL, &page);
+    const json_t *rows = json_object_get(page, listing->member);
+    const size_t count = json_array_size(rows);
+    const size_t wanted = strtoul(client->arguments->values[OPTION_LIMIT], NULL, 10);
+    if (count > wanted) {
+        const char *id = json_string_value(json_object_get(json_array_get(rows, count - wanted - 1), "id"));
+        snprintf(ret_after, AFTER_BYTES_MAX, "%s", id != NULL ? id : "");
+    }
+    json_decref(page);
+    return code;
+}
+
 /* Here "next" is where to ask again for what comes later, so that an empty page is the end of what there is. */
 static int events_print(const struct listing *listing, struct cli_client *client)
 {
@@ -183,6 +206,9 @@ static int events_print(const struct listing *listing, struct cli_client *client
     const bool is_followed = client->arguments->values[OPTION_FOLLOW] != NULL;
     const bool is_limited = client->arguments->values[OPTION_LIMIT] != NULL;
     bool is_first = true;
+    const int skip_code = is_limited ? events_skip(listing, client, after) : 0;
+    if (skip_code != 0)
+        return skip_code;
     for (;;) {
         json_t *page = NULL;
         path_make(listing, client->arguments, after, path);

@@ -183,8 +183,22 @@ class Test(harness.Scenario):
         text = self.command("events").stdout
         self.assertIn("record.resolved", text)
         self.assertIn(WHY[1], text)
-        first = json.loads(self.command("events", "--json", "--limit", "1").stdout)
-        self.assertEqual([row["event"] for row in first["events"]], ["ledger.created"])
+
+    def test_a_limit_of_events_means_the_last_of_them_oldest_first(self):
+        self.serve()
+        self.doubt(7)
+        self.command("in-doubt", "resolve", "--expect", "1", "--applied", *WHY)
+
+        def last(*options):
+            return [row["event"] for row in json.loads(self.command("events", "--json", *options).stdout)["events"]]
+        everything = last("--limit", "1000")
+        self.assertEqual(everything[0], "ledger.created")
+        self.assertEqual(everything[-1], "record.resolved")
+        for count in range(1, len(everything) + 2):
+            self.assertEqual(last("--limit", str(count)), everything[-count:])
+        rows = self.command("events", "--limit", "1").stdout.splitlines()
+        self.assertEqual(len(rows), 2, rows)  # a head and the event
+        self.assertIn("record.resolved", rows[1])
 
     def test_followed_events_come_as_they_happen(self):
         self.serve()
