@@ -72,21 +72,13 @@ static void running_remove(struct upstream *upstream, struct transfer *transfer)
     metrics_gauge_add(GAUGE_TARGET_IN_FLIGHT, -1);
 }
 
-/* Before 8.1.1 libcurl keeps a pointer to the last field of an answer whose fields it has freed, and joins a next answer
- * to it that begins with a folded line: the target could make it free the same memory twice (curl's issue 11101). */
-static bool handles_forget(void)
-{
-    enum { FIXED_IN = 0x080101 };
-    return curl_version_info(CURLVERSION_NOW)->version_num >= FIXED_IN;
-}
-
 /* A handle that saw an error may keep some of it (curl_easy_reset does not clear the rewind state in all versions):
  * only those that ended well are used again.  Connections are the multi handle's, and stay. */
 static void transfer_put(struct transfer *transfer, bool is_clean)
 {
     struct upstream *upstream = transfer->upstream;
     transfer->flight = NULL;
-    if (!is_clean || !handles_forget()) {
+    if (!is_clean || !upstream->is_handle_kept) {
         transfer_free(transfer);
         return;
     }
@@ -322,6 +314,14 @@ static bool urls_make(struct upstream *upstream)
     return upstream->target_prefix != NULL && upstream->url != NULL;
 }
 
+/* Before 8.1.1 libcurl keeps a pointer to the last field of an answer whose fields it has freed, and joins a next answer
+ * to it that begins with a folded line: the target could make it free the same memory twice (curl's issue 11101). */
+static bool handles_forget(void)
+{
+    enum { FIXED_IN = 0x080101 };
+    return curl_version_info(CURLVERSION_NOW)->version_num >= FIXED_IN;
+}
+
 struct upstream *upstream_new(struct event_base *base, const struct settings *settings,
                               struct resolver *resolver, unsigned connections_max)
 {
@@ -333,6 +333,7 @@ struct upstream *upstream_new(struct event_base *base, const struct settings *se
     upstream->settings = settings;
     upstream->resolver = resolver;
     upstream->connections_max = connections_max;
+    upstream->is_handle_kept = handles_forget();
     (void)evtimer_assign(&upstream->turn, base, on_turn_cb, upstream);
     (void)evtimer_assign(&upstream->expiry, base, on_expiry_cb, upstream);
     if (upstream_loop_init(upstream) && urls_make(upstream) && upstream_name_init(upstream) &&

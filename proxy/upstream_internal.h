@@ -112,6 +112,7 @@ struct upstream {
     struct idle_table connections;
     CURLU *url;              /* owned: scheme and authority only; the rest goes into the request target */
     char *target_prefix;     /* owned: what stands before the request's own target */
+    bool is_handle_kept;     /* this libcurl's handles may be used again */
     bool is_library_running; /* inside libcurl: nothing may call it again */
 };
 
