@@ -12,6 +12,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <malloc.h>
@@ -361,13 +362,11 @@ static void port_cb(evutil_socket_t fd, short what, void *context)
 /* The last part of the path, durably; its parent must be there.  What goes wrong the ledger will say better. */
 static void folder_make(const char *folder)
 {
-    char parent[PATH_MAX];
-    const char *slash = strrchr(folder, '/');
+    char path[PATH_MAX];
     if (mkdir(folder, 0700) != 0)
         return;
-    snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - folder + 1),
-             slash == NULL ? "." : folder);
-    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof path, "%s", folder);
+    int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         (void)fsync(fd);
         close(fd);
