@@ -20,7 +20,7 @@ class Filled(harness.Scenario):
         self.assertTrue(any(warning in text for text in warnings), warnings)
         metrics = self.proxy.metrics()
         self.assertEqual((metrics["sinkonce_ledger_full"], metrics["sinkonce_ledger_disk_full"]), (1, cause == "disk"))
-        self.assertIn(remedy, self.log())
+        wait_for(lambda: remedy in self.log(), "the remedy in the log", PATIENCE, [self.proxy.log])
 
     def log(self):
         with open(self.proxy.log) as log:

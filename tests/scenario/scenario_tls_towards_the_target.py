@@ -78,7 +78,8 @@ class Test(AuthorityScenario):
         self.assert_own(answer, 503, "refused", "target-unreachable")
         self.assertEqual((self.state(1), self.target.stats()["requests"]), ("absent", 0))
         self.assert_metric('target_errors_total{cause="tls"}', 1)
-        line = next(line for line in self.log().splitlines() if '"target.error"' in line)
+        line = wait_for(lambda: next((line for line in self.log().splitlines() if '"target.error"' in line), None),
+                        "the log to say why", PATIENCE, [self.proxy.log])  # it is told after the answer
         self.assertIn('"cause":"tls"', line)
         self.assertIn(words, line)
 
