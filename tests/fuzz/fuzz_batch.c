@@ -18,6 +18,7 @@
 #include "fuzz.h"
 #include "outcome.h"
 #include "plan.h"
+#include "settings_of.h"
 
 enum {
     HEADER_BYTES = 2,
@@ -69,18 +70,8 @@ static void form_prepare(size_t which)
                                           "SINKONCE_SUFFIX=>" };
     enum { COMMON = sizeof common / sizeof common[0], OF_ELEMENTS = 4 };
     bool is_separated = forms[which].prefix[0] == '<', is_dapr = forms[which].dialect == BATCH_DAPR;
-    char *environment[COMMON + 2] = { NULL };
-    struct settings_mistakes mistakes;
-    size_t count = 0, common_count = is_separated ? COMMON : is_dapr ? 1 : OF_ELEMENTS;
-    for (size_t i = 0; i < common_count; i++)
-        environment[count++] = strdup(common[i]);
-    if (forms[which].setting != NULL)
-        environment[count++] = strdup(forms[which].setting);
-    bool is_read = settings_read(environment, &all_settings[which], &mistakes);
-    assert(is_read);
-    settings_mistakes_deinit(&mistakes);
-    for (size_t i = 0; i < count; i++)
-        free(environment[i]);
+    size_t common_count = is_separated ? COMMON : is_dapr ? 1 : OF_ELEMENTS;
+    settings_of(common, common_count, &forms[which].setting, 1, &all_settings[which]);
     identifiers[which] = identifier_new(&all_settings[which]);
     assert(identifiers[which] != NULL);
 }

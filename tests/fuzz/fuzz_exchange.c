@@ -34,6 +34,7 @@
 #include "fuzz.h"
 #include "log.h"
 #include "scripted_target.h"
+#include "settings_of.h"
 
 enum {
     CLIENTS_MAX = 4,
@@ -97,18 +98,7 @@ static void world_make(size_t which)
                                           "SINKONCE_MAX_HEAD=1024B",
                                           "SINKONCE_MAX_BODY=4096B" };
     enum { COMMON = sizeof common / sizeof common[0] };
-    char *environment[COMMON + WORLD_SETTINGS_MAX + 1] = { NULL };
-    size_t count = 0;
-    struct settings_mistakes mistakes;
-    for (size_t i = 0; i < COMMON; i++)
-        environment[count++] = strdup(common[i]);
-    for (size_t i = 0; i < WORLD_SETTINGS_MAX && worlds[which][i] != NULL; i++)
-        environment[count++] = strdup(worlds[which][i]);
-    bool is_read = settings_read(environment, &all_settings[which], &mistakes);
-    assert(is_read);
-    settings_mistakes_deinit(&mistakes);
-    for (size_t i = 0; i < count; i++)
-        free(environment[i]);
+    settings_of(common, COMMON, worlds[which], WORLD_SETTINGS_MAX, &all_settings[which]);
     identifiers[which] = identifier_new(&all_settings[which]);
     assert(identifiers[which] != NULL);
 }

@@ -9,6 +9,7 @@
 #include "identify.h"
 #include "json_scan.h"
 #include "plan.h"
+#include "settings_of.h"
 
 enum { HEADER_BYTES = 6, BODY_BYTES_MAX = 1 << 16, RECORDS_MAX = 500 };
 
@@ -72,18 +73,7 @@ static void identifier_make(size_t which)
     static const char *const common[] = { "SINKONCE_TARGET=http://127.0.0.1:9", "SINKONCE_MAX_RECORDS=500",
                                           "SINKONCE_MAX_BODY=64KiB" };
     enum { COMMON = sizeof common / sizeof common[0] };
-    char *environment[COMMON + VARIABLES_MAX + 1] = { NULL };
-    size_t count = 0;
-    struct settings_mistakes mistakes;
-    for (size_t i = 0; i < COMMON; i++)
-        environment[count++] = strdup(common[i]);
-    for (size_t i = 0; i < VARIABLES_MAX && choices[which][i] != NULL; i++)
-        environment[count++] = strdup(choices[which][i]);
-    bool is_read = settings_read(environment, &all_settings[which], &mistakes);
-    assert(is_read);
-    settings_mistakes_deinit(&mistakes);
-    for (size_t i = 0; i < count; i++)
-        free(environment[i]);
+    settings_of(common, COMMON, choices[which], VARIABLES_MAX, &all_settings[which]);
     identifiers[which] = identifier_new(&all_settings[which]);
     assert(identifiers[which] != NULL);
 }
