@@ -167,6 +167,8 @@ class Checks:
     def on_apply(self, event, line):
         for name, key in self.of(event["keys"]):
             key.count += 1
+            # nothing waits for what may be assumed, and the target may take its time with it
+            key.is_loose |= self.has_assumed and (key.assumed or key.must or key.may)
             self.figures["applied"] += 1
             self.applications.append(name)
             if key.count > 1:

@@ -92,6 +92,16 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.kinds(deliver(1, *KEYS[:2], applied=KEYS[1:2], answer="fail", keys={KEYS[0]: "fail"}),
                                     deliver(2, KEYS[0]), listed(KEYS[:2])), [])
 
+    def test_what_was_assumed_may_be_applied_late_and_then_has_no_order(self):
+        """Seed 1121: a request that a kill left behind at the target, which took its time with it."""
+        late = {"e": "apply", "id": 101, "keys": {KEYS[0]: HASHES[KEYS[0]]}}
+        sent = [{"e": "send", "id": 1, "keys": [KEYS[0]]}, {"e": "attempt", "id": 101, "keys": [KEYS[0]]}, *kill()]
+        told = [{"e": "answer", "id": 1, "r": "info", "acked": []}, *dropped(2, KEYS[0])]
+        after = [*deliver(3, KEYS[1]), late, listed(KEYS[:2])]
+        policy = {"e": "policy", "name": "assume-applied"}
+        self.assertEqual(self.kinds(policy, *sent, *told, *after), [])
+        self.assertEqual(self.kinds(*sent, *told, *after), ["acknowledged and not applied"])
+
     def test_N_13_one_changed_body(self):
         HASHES["t/0/9"] = "right"
         events = list(deliver(1, "t/0/9"))
