@@ -136,7 +136,8 @@ static struct slice joined(const struct flight *flight, const struct request *re
         if (!is_made_anew)
             assert_inside(part, request->body, request->body_bytes);
         assert(part.byte_count <= sizeof sent - at);
-        memcpy(sent + at, part.at, part.byte_count);
+        if (part.byte_count > 0)
+            memcpy(sent + at, part.at, part.byte_count);
         at += part.byte_count;
     }
     assert(at == flight->body_bytes);
