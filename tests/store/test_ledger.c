@@ -319,11 +319,10 @@ static void test_L04_kept_answers_make_room_before_a_claim_is_refused(void **sta
     assert_int_equal(b.claim.ret_reply.status, 201);
 }
 
-static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void **state)
+/* A ledger in which 1 is applied and 2 claimed by A, on a file system of SIZE that PATH has filled. */
+static void fill_small_disk(const char *size, char path[160])
 {
-    char path[160];
-    (void)state;
-    if (mount("none", bed.folder, "tmpfs", 0, "size=2m") != 0) {
+    if (mount("none", bed.folder, "tmpfs", 0, size) != 0) {
         print_message("skipped: a small file system cannot be mounted: %s\n", strerror(errno));
         skip();
     }
@@ -332,6 +331,13 @@ static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void *
     assert_int_equal(claim(&a, 2), STORE_OK);
     bed_path("filler", path);
     write_filler(path);
+}
+
+static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void **state)
+{
+    char path[160];
+    (void)state;
+    fill_small_disk("size=2m", path);
     enum store_status status;
     fill(&status, 1000, long_answer());
     assert_int_equal(status, STORE_FULL);
@@ -350,15 +356,7 @@ static void cut_short_on_a_full_disk(const char *size)
 {
     struct store_figures figures;
     char path[160];
-    if (mount("none", bed.folder, "tmpfs", 0, size) != 0) {
-        print_message("skipped: a small file system cannot be mounted: %s\n", strerror(errno));
-        skip();
-    }
-    bed_open();
-    apply(1);
-    assert_int_equal(claim(&a, 2), STORE_OK);
-    bed_path("filler", path);
-    write_filler(path);
+    fill_small_disk(size, path);
     disk_fail(DISK_DATA_WRITE, 1, 1000000, DISK_SHORT);
     assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_FAILED);
     store_figures_get(bed.store, &figures);
