@@ -35,6 +35,7 @@
 #include "log.h"
 #include "scripted_target.h"
 #include "settings_of.h"
+#include "silent_log.h"
 
 enum {
     CLIENTS_MAX = 4,
@@ -47,24 +48,6 @@ enum {
 };
 
 /* ---- what is around an exchange ---------------------------------------------------------------------------------- */
-
-bool log_is_on(enum log_level level)
-{
-    (void)level;
-    return true;
-}
-
-void log_event(enum log_level level, const char *event, const char *message, const struct log_field fields[],
-               size_t field_count)
-{
-    (void)level, (void)event, (void)message, (void)fields, (void)field_count;
-}
-
-void log_event_limited(enum log_level level, const char *event, const char *message,
-                       const struct log_field fields[], size_t field_count)
-{
-    log_event(level, event, message, fields, field_count);
-}
 
 void log_access(struct slice line)
 {
