@@ -27,6 +27,7 @@ struct listener {
     void *context; /* borrowed */
     int fd;
     int spare_fd;        /* given up to accept and close one connection when descriptors run out */
+    bool is_short;       /* no descriptor was left for the last connection that asked for one */
     char unix_path[108]; /* "": none; unlinked at the end */
     char address[128];
 };
@@ -69,14 +70,9 @@ static void hand_over(struct listener *listener, int fd, const struct sockaddr *
     listener->accepted(listener->context, fd, peer, is_loopback(address));
 }
 
-/* No descriptor is left: end the connection that waits longest with the spare one, then rest a little, or the loop
- * would spin on a socket that stays readable. */
-static void descriptors_short(struct listener *listener)
+/* End the connection that waits longest, on the spare descriptor: its client learns at once what no wait would tell. */
+static void shed_one(struct listener *listener)
 {
-    const struct timeval rest = { 0, PAUSE_MS * 1000 };
-    LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit",
-                      "no file descriptor is left for a connection; raise the limit",
-                      log_text("limit", "descriptors"));
     if (listener->spare_fd >= 0) {
         close(listener->spare_fd);
         int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -84,6 +80,19 @@ static void descriptors_short(struct listener *listener)
             close(fd);
     }
     listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* No descriptor is left: rest a little, or the loop would spin on a socket that stays readable.  Who waits is sent away
+ * only when the rest before has freed nothing: a burst of connections that are gone again costs nobody else his own. */
+static void descriptors_short(struct listener *listener)
+{
+    const struct timeval rest = { 0, PAUSE_MS * 1000 };
+    LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit",
+                      "no file descriptor is left for a connection; raise the limit",
+                      log_text("limit", "descriptors"));
+    if (listener->is_short)
+        shed_one(listener);
+    listener->is_short = true;
     if (event_add(listener->pause, &rest) ==
         0) /* never deaf: without memory for the timer it goes on without a rest */
         event_del(listener->readable);
@@ -97,6 +106,7 @@ static bool accept_one(struct listener *listener)
     memset(&address, 0, sizeof address);
     int fd = accept4(listener->fd, (struct sockaddr *)&address, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
+        listener->is_short = false;
         hand_over(listener, fd, (struct sockaddr *)&address, bytes);
         return true;
     }

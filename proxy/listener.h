@@ -1,7 +1,8 @@
 /*
  * listener.h - listening sockets, and accepted connections for whoever asked.
  *
- * Accepts on the main thread; a shortage of descriptors pauses it instead of spinning.  Threads: [main].
+ * Accepts on the main thread; a shortage of descriptors pauses it instead of spinning, and one that outlasts a pause
+ * of 100 ms ends the connection that waits longest, one a pause.  Threads: [main].
  */
 #ifndef SINKONCE_LISTENER_H
 #define SINKONCE_LISTENER_H
