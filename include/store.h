@@ -41,6 +41,7 @@ enum verdict {
     VERDICT_IN_FLIGHT, /* claimed by an exchange that is still running */
     VERDICT_IN_DOUBT,  /* nobody can know; only a policy, a probe or a person decides */
     VERDICT_CONFLICT,  /* same coordinates, another record; or the partition waits for a decision */
+    VERDICT_UNMET,     /* of STORE_CROWDED alone: its partition is one of those that were never met */
 };
 
 /* Why a record is in doubt. */
@@ -166,7 +167,9 @@ void store_port_deliver(struct store_port *port);                      /* [port]
  *   STORE_OK      the claim is on disk; ret_verdicts[i] says what is known of records[i].
  *                 When any verdict is IN_FLIGHT, IN_DOUBT or CONFLICT nothing was claimed, and those that are
  *                 neither these nor APPLIED read VERDICT_NEW although they are free.
- *   STORE_FULL, STORE_BUSY, STORE_CROWDED  nothing was claimed; ret_verdicts means nothing
+ *   STORE_FULL, STORE_BUSY  nothing was claimed; ret_verdicts means nothing
+ *   STORE_CROWDED nothing was claimed; ret_verdicts[i] reads VERDICT_UNMET where the partition of records[i] was never met,
+ *                 and means nothing else
  *   STORE_FAILED  the claim may be on disk or not: nothing may be sent; the store itself releases it once it can
  * A claim that is all APPLIED is answered even while the store is full.
  * Postings of one port are applied in the order posted.

@@ -142,6 +142,23 @@ static void log_record(const struct exchange *ex, size_t record, enum log_level 
                       log_text("detail", detail));
 }
 
+/* The first record whose partition was never met, and how many there are of them. */
+static void log_partitions_full(const struct exchange *ex)
+{
+    size_t first = 0, total = 0;
+    for (size_t i = ex->identified.record_count; i > 0; i--) {
+        if (ex->verdicts[i - 1] != VERDICT_UNMET)
+            continue;
+        first = i - 1;
+        total++;
+    }
+    const struct record_key *key = &ex->identified.records[first].key;
+    LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", finish_rows[ex->finish].words,
+                      log_slice("topic", key->topic), log_integer("partition", key->partition),
+                      log_integer("offset", key->offset), log_integer("total", (int64_t)total),
+                      log_text("limit", "SINKONCE_MAX_PARTITIONS"));
+}
+
 /* A ledger that cannot be written: why, and what to do.  The disk's own lack comes before the rest. */
 static void log_ledger(const struct exchange *ex, const char *event, const char *otherwise)
 {
@@ -187,10 +204,7 @@ static void log_end(const struct exchange *ex)
                           log_slice("path", ex->request->head.path));
         break;
     case FINISH_PARTITIONS_FULL:
-        LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", finish_rows[ex->finish].words,
-                          log_slice("topic", ex->identified.records[0].key.topic),
-                          log_integer("partition", ex->identified.records[0].key.partition),
-                          log_text("limit", "SINKONCE_MAX_PARTITIONS"));
+        log_partitions_full(ex);
         break;
     case FINISH_BUSY:
     case FINISH_TOO_MANY_RECORDS:

@@ -118,6 +118,17 @@ enum finish answer_finish_of(const struct exchange *ex)
     return ex->claim.ret_claim_id == 0 ? finish_rest(ex, flight) : finish_keyed(ex, flight);
 }
 
+/* Is record I a reason for the answer that its request gets? */
+static bool is_reason(const struct exchange *ex, size_t i)
+{
+    enum verdict verdict = ex->verdicts[i];
+    if (ex->finish == FINISH_PARTITIONS_FULL)
+        return verdict == VERDICT_UNMET;
+    if (ex->claim.ret_claim_id != 0)
+        return verdict == VERDICT_NEW && ex->outcomes[i] == OUTCOME_UNKNOWN;
+    return verdict == VERDICT_IN_DOUBT || verdict == VERDICT_IN_FLIGHT || verdict == VERDICT_CONFLICT;
+}
+
 /* The first few records that are the reason for the answer, for its body. */
 static size_t name_records(const struct exchange *ex, const struct record *named[], size_t *ret_total)
 {
@@ -128,13 +139,8 @@ static size_t name_records(const struct exchange *ex, const struct record *named
         *ret_total = 1;
         return 1;
     }
-    bool is_sent = ex->claim.ret_claim_id != 0;
     for (size_t i = 0; ex->verdicts != NULL && i < ex->identified.record_count; i++) {
-        enum verdict verdict = ex->verdicts[i];
-        bool is_reason = is_sent ? verdict == VERDICT_NEW && ex->outcomes[i] == OUTCOME_UNKNOWN
-                                 : verdict == VERDICT_IN_DOUBT || verdict == VERDICT_IN_FLIGHT ||
-                                       verdict == VERDICT_CONFLICT;
-        if (!is_reason)
+        if (!is_reason(ex, i))
             continue;
         (*ret_total)++;
         if (named_count < REPLY_RECORDS_NAMED_MAX)
@@ -153,7 +159,8 @@ static void answer_own(const struct exchange *ex, struct reply_room *room, enum 
         return;
     }
     bool is_about_records = finish == FINISH_IN_DOUBT || finish == FINISH_IN_FLIGHT ||
-                            finish == FINISH_CONFLICT || finish == FINISH_CONTRADICTION;
+                            finish == FINISH_CONFLICT || finish == FINISH_CONTRADICTION ||
+                            finish == FINISH_PARTITIONS_FULL;
     size_t named_count = is_about_records ? name_records(ex, named, &total) : 0;
     reply_own(room, finish, ex->dialect, ex->loop->program->settings, named, named_count, total);
 }

@@ -494,6 +494,17 @@ static bool is_crowded(const struct machine *machine, const struct claim *claim,
     return !partitions_have_room(machine, judgement->firsts.count);
 }
 
+/* STORE_CROWDED: which records have brought the partitions that there is no room for. */
+static void tell_unmet(struct machine *machine, const struct claim *claim)
+{
+    for (size_t index = 0; index < claim->record_count;) {
+        struct stretch stretch = stretch_at(machine, claim, index);
+        if (stretch.partition == NULL)
+            fill(stretch.verdicts, stretch.count, VERDICT_UNMET);
+        index += stretch.count;
+    }
+}
+
 /* STORE_OK: the claim may be acted on.  A claim that only re-opens doubts is never too many: it makes them fewer. */
 static enum store_status may_write(const struct machine *machine, const struct claim *claim,
                                    struct judgement *judgement)
@@ -617,6 +628,8 @@ static enum trial try_claim(struct machine *machine, struct claim *claim, const 
             replies_give(machine, judgement.reply_from, claim->records[0].key.offset, claim);
     }
     firsts_deinit(&judgement.firsts);
+    if (status == STORE_CROWDED)
+        tell_unmet(machine, claim);
     machine->answers.claim(machine->answers.shell, claim, status);
     return TRIAL_ANSWERED;
 }

@@ -24,7 +24,7 @@ FINISH(CONFLICT, "conflict", 503, "conflict", "another record stands at these co
 FINISH(CONTRADICTION, "contradiction", 503, "conflict", "different elements of this request carry the same coordinates, and leaving one out could lose it; nothing was sent.  See SINKONCE_IDENTITY")
 FINISH(BUSY, "busy", 503, "busy", "too many requests in flight, or bodies that are too large together; see SINKONCE_MAX_IN_FLIGHT and SINKONCE_MAX_BODIES")
 FINISH(DOUBTS_FULL, "too-many-in-doubt", 503, "busy", "more records in doubt than SINKONCE_IN_DOUBT_MAX")
-FINISH(PARTITIONS_FULL, "too-many-partitions", 503, "refused", "the ledger has met SINKONCE_MAX_PARTITIONS partitions, and this one is new; nothing was sent")
+FINISH(PARTITIONS_FULL, "too-many-partitions", 503, "refused", "with these records the ledger would hold more partitions than SINKONCE_MAX_PARTITIONS; nothing was sent")
 FINISH(NOT_SENT, "target-unreachable", 503, "refused", "the target could not be reached; nothing was sent")
 FINISH(TARGET_BUSY, "target-busy", 503, "busy", "no connection to the target became free in time; nothing was sent")
 FINISH(LEDGER_FULL, "ledger-full", 503, "refused", "the ledger is full; nothing was sent")

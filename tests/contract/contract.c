@@ -577,6 +577,8 @@ static void test_too_many_partitions_stop_new_ones_and_those_that_are_known_go_o
     order_add(&b, "parcels", 3, 0, MARK_NONE);
     assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
     assert_int_equal(b.claim.ret_claim_id, 0);
+    assert_int_not_equal(b.verdicts[0], VERDICT_UNMET);
+    assert_int_equal(b.verdicts[1], VERDICT_UNMET);
     assert_int_equal(desk_state(&desk, "orders", 3, 1), RECORD_ABSENT);
     assert_int_equal(desk_state(&desk, "parcels", 3, 0), RECORD_ABSENT);
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
@@ -606,7 +608,10 @@ static void test_a_first_sight_that_would_be_held_takes_the_room_of_a_partition_
     assert_int_equal(desk_claim(&desk, &b), STORE_OK);
     assert_int_equal(b.verdicts[0], VERDICT_CONFLICT);
     order_init(&b, "orders", 4, 7, 1);
+    order_add(&b, "orders", 3, 7, MARK_NONE);
     assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
+    assert_int_equal(b.verdicts[0], VERDICT_UNMET);
+    assert_int_not_equal(b.verdicts[1], VERDICT_UNMET);
 }
 
 static void test_a_partition_that_is_forgotten_makes_room(void **state)

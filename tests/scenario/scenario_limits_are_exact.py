@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What is as large as a limit passes, one byte more is refused; nothing in between hangs."""
 
+import json
 import os
 
 import harness
@@ -93,8 +94,7 @@ class Test(harness.Scenario):
         self.assert_metric('http_refused_total{reason="partitions"}', 2)
         self.assert_metric("partitions", 3)
         self.assertTrue(any("SINKONCE_MAX_PARTITIONS is 3" in text for text in self.proxy.admin("GET", "/status")[1]["warnings"]))
-        with open(self.proxy.log) as log:
-            self.assertIn('"event":"limit.hit"', log.read())
+        self.assert_logged({"event": "limit.hit", "topic": "orders", "partition": 3, "offset": 0, "total": 1})
         self.restart(MAX_PARTITIONS="1")  # a ledger that holds more opens and goes on
         self.assertEqual([self.send(2, partition=partition).status for partition in range(3)], [200] * 3)
         self.assert_crowded(self.send(0, "parcels"))
@@ -104,6 +104,25 @@ class Test(harness.Scenario):
         self.assert_crowded(self.send(3))
         self.restart()  # what was forgotten has left the disk as well
         self.assert_metric("partitions", 1)
+
+    def test_the_records_whose_partition_is_new_are_named_when_there_is_no_room_for_it(self):
+        self.serve(MAX_PARTITIONS="2")
+        known, new = (("orders", 0), ("orders", 1)), [("parcels", partition) for partition in range(12)]
+        for topic, partition in known:
+            self.assertEqual(self.send(0, topic, partition).status, 200)
+        batch = b"[" + b",".join(record(topic, partition, 1) for topic, partition in (*known, *new, ("orders", 0))) + b"]"
+        answer = harness.Answer(*self.proxy.post("/in", batch))
+        self.assert_crowded(answer)
+        named = [{"topic": topic, "partition": partition, "offset": 1} for topic, partition in new]
+        self.assertEqual((answer.json()["records"], answer.json()["total"]), (named[:10], 12))
+        self.assert_logged({"event": "limit.hit", "limit": "SINKONCE_MAX_PARTITIONS", **named[0], "total": 12})
+
+    def assert_logged(self, wanted):
+        def lines():
+            with open(self.proxy.log) as log:
+                return [line for line in map(json.loads, log) if line["event"] == wanted["event"]]
+        harness.wait_for(lines, wanted["event"], PATIENCE)  # the line comes after the answer
+        self.assertLessEqual(wanted.items(), lines()[0].items())
 
     def assert_crowded(self, answer):
         self.assert_own(answer, 503, "refused", "too-many-partitions")

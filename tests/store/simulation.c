@@ -321,6 +321,9 @@ static void on_claim(void *shell, struct claim *claim, enum store_status status)
     bool is_acting = !expected.is_conflict && !expected.is_hindered;
     if (is_acting && is_crowded(claim)) {
         assert_int_equal(status, STORE_CROWDED);
+        for (size_t i = 0; i < claim->record_count; i++)
+            assert_int_equal(claim->ret_verdicts[i] == VERDICT_UNMET,
+                             !model.is_met[partition_of(&claim->records[i])]);
         assert_int_equal(claim->ret_claim_id, 0);
         order->state = FREE;
         tally.crowded_count++;

@@ -123,6 +123,9 @@ static void check_verdict(const struct record *record, enum verdict verdict)
     case VERDICT_CONFLICT:
         HOLDS(may_conflict[partition]);
         break;
+    case VERDICT_UNMET: /* of STORE_CROWDED alone */
+        HOLDS(false);
+        break;
     }
 }
 

@@ -468,6 +468,9 @@ static bool try_claim(struct store *store, struct claim *claim, const struct pos
         found.is_crowded || (!is_late && !found.is_hindered && !found.is_conflict && found.new_count > 0 &&
                              !has_room(store, unknown_count(store, claim)));
     if (found.is_crowded) {
+        for (size_t i = 0; i < claim->record_count; i++)
+            if (find_partition(store, &claim->records[i].key) == NULL)
+                claim->ret_verdicts[i] = VERDICT_UNMET;
         finish(&claim->posting, STORE_CROWDED);
         return true;
     }
