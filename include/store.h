@@ -8,7 +8,7 @@
  *     store_claim(), store_settle()  ------>  takes all that waits: one transaction, one commit
  *     store_port_deliver(): done()   <------  hands each posting back, the port's fd turns readable
  *
- * The states of a record and their arrows are those of the README's "What is true when":
+ * The states of a record:
  *     absent --claim--> INTENT --settle--> APPLIED | absent | IN_DOUBT;  IN_DOUBT --resolve--> APPLIED | absent
  *
  * Nothing here logs, exits, or knows HTTP, JSON or libevent.  No pointer into the database gets out.
@@ -136,7 +136,7 @@ struct store_options {
     uint64_t window;              /* offsets below the highest applied one in which gaps are exact */
     bool is_first_sight_held;     /* a partition first seen above offset 0 waits for a decision */
     uint32_t replies;             /* how many answers are kept */
-    uint32_t reply_bytes_max;     /* how much of a body is kept; a longer answer is not kept at all */
+    uint32_t reply_bytes_max;     /* an answer with a longer body is not kept */
     uint32_t commit_delay_us;
     uint32_t lock_wait_ms;        /* how long to wait for the folder while another process has it */
 };
@@ -279,7 +279,7 @@ enum question_kind {
     DO_REPLAY_OPEN, /* topic, partition, first..last, until_ms, detail -> ret_id: what is applied in there may be sent
                        again, once each, until until_ms (Unix time).  MISMATCH: it overlaps an open window, or there are
                        1,000; NOT_FOUND: a partition never met, an empty range, a time that is over */
-    DO_REPLAY_CLOSE,/* doubt_id names it, detail.  ret_count: records that were sent again */
+    DO_REPLAY_CLOSE,/* id of the window, detail.  ret_count: records that were sent again */
     DO_FORGET,      /* topic, partition or -1, first..last or -1..-1; expect_count, detail: what is applied there is
                        unknown again; doubts and flights stay.  ret_count: applied records.  -1..-1 also drops what is
                        kept of former generations, and the partition itself unless a doubt, a flight, a conflict or a
@@ -287,11 +287,11 @@ enum question_kind {
     DO_BACKUP,      /* detail: path of a file that must not exist (MISMATCH); a consistent copy while all goes on.
                        ret_count: bytes; ret_why: what went wrong */
     ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
-    DO_RESOLVE_ONE, /* doubt_id, is_applied, detail.  NOT_FOUND with ret_id set: that doubt is over, and ret_state is what
-                       its first record is now; with ret_id 0: never heard of, or over for long */
-    DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1, until_ms: 0, or only doubts that began
-                       just then (since_ms); is_applied, expect_count, detail */
-    DO_DECIDE,      /* conflict: doubt_id names it; is_new_topic, detail */
+    DO_RESOLVE_ONE, /* id of the doubt, is_applied, detail.  NOT_FOUND with ret_id set: that doubt is over, and ret_state
+                       is what its first record is now; with ret_id 0: never heard of, or over for long */
+    DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1, since_ms: 0, or only doubts that began
+                       at exactly that time; is_applied, expect_count, detail */
+    DO_DECIDE,      /* id of the conflict, is_new_topic, detail */
     DO_NOTE,        /* detail: kept as an event of kind ADMIN, and nothing else */
 };
 
@@ -307,7 +307,8 @@ struct question {
     char topic[TOPIC_BYTES_MAX + 1];
     int32_t partition;
     int64_t first, last;
-    uint64_t doubt_id, after_id, expect_count, until_ms;
+    uint64_t id, after_id, expect_count;
+    uint64_t since_ms, until_ms; /* Unix time */
     int64_t after_offset;
     char after_topic[TOPIC_BYTES_MAX + 1];
     int32_t after_partition;
@@ -360,6 +361,7 @@ struct store_figures {
     char failure[STORE_FAILURE_BYTES];  /* why, in words: this time, or else the last */
 };
 void store_figures_get(const struct store *store, struct store_figures *ret_figures);
+
 /* ---- a ledger that nobody runs: sinkonce ledger stat, verify, export, import ---------------------------------- */
 
 /* [main] One line of an export, or of an import, without its end; false stops it.  CONTEXT is the caller's. */

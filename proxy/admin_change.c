@@ -41,8 +41,7 @@ static void render_resolved(struct admin_call *call)
         return;
     }
     if (question->ret_status == QUESTION_NOT_FOUND) {
-        admin_refuse(call, 404, "not-found", NULL, "nothing in doubt has the id %" PRIu64,
-                     question->doubt_id);
+        admin_refuse(call, 404, "not-found", NULL, "nothing in doubt has the id %" PRIu64, question->id);
         return;
     }
     if (question->ret_status == QUESTION_MISMATCH) {
@@ -60,8 +59,7 @@ static void render_decided(struct admin_call *call)
 {
     const struct question *question = &call->question;
     if (question->ret_status != QUESTION_OK) {
-        admin_refuse(call, 404, "not-found", NULL, "no open conflict has the id %" PRIu64,
-                     question->doubt_id);
+        admin_refuse(call, 404, "not-found", NULL, "no open conflict has the id %" PRIu64, question->id);
         return;
     }
     const char *decision = question->is_new_topic ? "new-topic" : "same";
@@ -79,7 +77,7 @@ void admin_on_resolve_one(struct admin_call *call)
     if (body == NULL)
         return;
     question->kind = DO_RESOLVE_ONE;
-    question->doubt_id = call->id;
+    question->id = call->id;
     bool is_fine = admin_members_get(call, body, members, 2) &&
                    admin_word_get(call, &members[0], "applied", "not-applied", &question->is_applied) &&
                    admin_reason_get(call, &members[1]);
@@ -155,7 +153,7 @@ void admin_on_decide(struct admin_call *call)
     if (body == NULL)
         return;
     question->kind = DO_DECIDE;
-    question->doubt_id = call->id;
+    question->id = call->id;
     bool is_fine = admin_members_get(call, body, members, 2) &&
                    admin_word_get(call, &members[0], "new-topic", "same", &question->is_new_topic) &&
                    admin_reason_get(call, &members[1]);
@@ -225,13 +223,12 @@ static void render_replay_closed(struct admin_call *call)
 {
     const struct question *question = &call->question;
     if (question->ret_status != QUESTION_OK) {
-        admin_refuse(call, 404, "not-found", NULL, "no open replay window has the id %" PRIu64,
-                     question->doubt_id);
+        admin_refuse(call, 404, "not-found", NULL, "no open replay window has the id %" PRIu64, question->id);
         return;
     }
     log_change(call, "replay closed");
     admin_answer_json(call, 200,
-                      json_pack("{s:o, s:I}", "id", admin_id_json(question->doubt_id), "replayed",
+                      json_pack("{s:o, s:I}", "id", admin_id_json(question->id), "replayed",
                                 (json_int_t)question->ret_count));
 }
 
@@ -242,7 +239,7 @@ void admin_on_replay_close(struct admin_call *call)
     if (body == NULL)
         return;
     call->question.kind = DO_REPLAY_CLOSE;
-    call->question.doubt_id = call->id;
+    call->question.id = call->id;
     bool is_fine = admin_members_get(call, body, &reason, 1) && admin_reason_get(call, &reason);
     json_decref(body);
     if (is_fine)

@@ -253,7 +253,7 @@ static void resolve(struct runner *runner, bool is_applied)
                                    .partition = entry->partition,
                                    .first = entry->offset,
                                    .last = entry->offset,
-                                   .until_ms = entry->since_ms,
+                                   .since_ms = entry->since_ms,
                                    .expect_count = 1,
                                    .is_applied = is_applied,
                                    .done = on_resolved };

@@ -252,9 +252,9 @@ static void resolve(struct machine *machine, struct open_range *range, int64_t f
 /* It is over, or there never was one: who still asks is told what became of its record. */
 static void tell_ended(struct machine *machine, struct question *question)
 {
-    const struct ended_doubt *ended = &machine->ended[question->doubt_id % ENDED_DOUBTS];
+    const struct ended_doubt *ended = &machine->ended[question->id % ENDED_DOUBTS];
     question->ret_status = QUESTION_NOT_FOUND;
-    if (question->doubt_id == 0 || ended->id != question->doubt_id)
+    if (question->id == 0 || ended->id != question->id)
         return;
     question->ret_id = ended->id;
     question->ret_state = record_state_at(machine, ended->partition, ended->first);
@@ -263,7 +263,7 @@ static void tell_ended(struct machine *machine, struct question *question)
 static void do_resolve_one(struct machine *machine, struct question *question)
 {
     struct open_range *range = machine->doubts;
-    while (range != NULL && range->row.id != question->doubt_id)
+    while (range != NULL && range->row.id != question->id)
         range = range->next_doubt;
     if (range == NULL) {
         tell_ended(machine, question);
@@ -282,7 +282,7 @@ static bool is_named(const struct question *question, const struct open_range *r
     *ret_last = is_everywhere || range->row.last < question->last ? range->row.last : question->last;
     return question_is_about(question, range->partition) &&
            (question->partition < 0 || question->partition == range->partition->number) &&
-           (question->until_ms == 0 || question->until_ms == range->row.since_ms) && *ret_first <= *ret_last;
+           (question->since_ms == 0 || question->since_ms == range->row.since_ms) && *ret_first <= *ret_last;
 }
 
 /* Partition by partition, from the end of each: what leaves the end of a set moves nothing. */
@@ -392,8 +392,7 @@ static uint64_t begin_new_topic(struct machine *machine, struct partition *parti
 static void do_decide(struct machine *machine, struct question *question)
 {
     struct partition *partition = partitions_next(machine, NULL);
-    while (partition != NULL &&
-           (partition->conflict == NULL || partition->conflict->id != question->doubt_id))
+    while (partition != NULL && (partition->conflict == NULL || partition->conflict->id != question->id))
         partition = partitions_next(machine, partition);
     if (partition == NULL) {
         question->ret_status = QUESTION_NOT_FOUND;

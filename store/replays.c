@@ -214,7 +214,7 @@ void do_replay_open(struct machine *machine, struct question *question)
 
 void do_replay_close(struct machine *machine, struct question *question)
 {
-    struct replay *replay = find(machine, question->doubt_id);
+    struct replay *replay = find(machine, question->id);
     if (replay == NULL) {
         question->ret_status = QUESTION_NOT_FOUND;
         return;

@@ -462,7 +462,7 @@ static void test_a_held_doubt_lets_a_delivery_go_on_when_it_is_resolved(void **s
     order_init(&b, "orders", 3, 8, 1);
     b.claim.wait_ms = 60000;
     desk_post(&desk, &b);
-    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(8), .is_applied = true };
+    struct question question = { .kind = DO_RESOLVE_ONE, .id = doubt_id(8), .is_applied = true };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     desk_pump(&desk, &b.is_answered);
@@ -638,10 +638,10 @@ static void test_a_person_resolves_one_doubt_either_way(void **state)
     begin(NULL);
     make_doubt(8, 1);
     make_doubt(20, 2);
-    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(8), .is_applied = true };
+    struct question question = { .kind = DO_RESOLVE_ONE, .id = doubt_id(8), .is_applied = true };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_count, 1);
-    question = (struct question){ .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(20), .is_applied = false };
+    question = (struct question){ .kind = DO_RESOLVE_ONE, .id = doubt_id(20), .is_applied = false };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_count, 2);
     assert_int_equal(desk_state(&desk, "orders", 3, 8), RECORD_APPLIED);
@@ -701,13 +701,13 @@ static void test_a_filter_may_name_only_the_doubts_that_began_just_then(void **s
                                  .first = 10,
                                  .last = 12,
                                  .is_applied = true,
-                                 .until_ms = since_ms + 1,
+                                 .since_ms = since_ms + 1,
                                  .expect_count = 3 };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_MISMATCH);
     assert_int_equal(question.ret_count, 0);
     assert_int_equal(desk_state(&desk, "orders", 3, 11), RECORD_IN_DOUBT);
-    question.until_ms = since_ms;
+    question.since_ms = since_ms;
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(question.ret_count, 3);
@@ -750,7 +750,7 @@ static void test_an_outcome_that_comes_after_a_decision_changes_nothing(void **s
     (void)state;
     begin(NULL);
     make_doubt(8, 1); /* its claim is over */
-    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(8), .is_applied = false };
+    struct question question = { .kind = DO_RESOLVE_ONE, .id = doubt_id(8), .is_applied = false };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     claim_new(&c, 8, 1);
     assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK); /* the old claim's */
@@ -799,7 +799,7 @@ static void test_Z01_decided_as_the_same_record_the_new_mark_counts(void **state
     record_mark monday = mark_of_timestamp(1000), tuesday = mark_of_timestamp(2000);
     desk_offer(&desk, "orders", 3, 0, 1, monday, OUTCOME_APPLIED);
     desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED);
-    struct question question = { .kind = DO_DECIDE, .doubt_id = conflict_id() };
+    struct question question = { .kind = DO_DECIDE, .id = conflict_id() };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(conflict_id(), 0);
@@ -815,7 +815,7 @@ static void test_Z01_decided_as_a_new_topic_its_records_are_new(void **state)
     record_mark monday = mark_of_timestamp(1000), tuesday = mark_of_timestamp(2000);
     desk_offer(&desk, "orders", 3, 0, 9, monday, OUTCOME_APPLIED);
     desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED);
-    struct question question = { .kind = DO_DECIDE, .doubt_id = conflict_id(), .is_new_topic = true };
+    struct question question = { .kind = DO_DECIDE, .id = conflict_id(), .is_new_topic = true };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, tuesday, OUTCOME_APPLIED), VERDICT_NEW);
@@ -928,7 +928,7 @@ static void test_Z03_held_at_first_sight_it_waits_for_a_decision(void **state)
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
     assert_int_equal(desk_offer(&desk, "orders", 4, 17, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_CONFLICT);
     assert_int_equal(desk_offer(&desk, "orders", 4, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_CONFLICT);
-    struct question question = { .kind = DO_DECIDE, .doubt_id = conflict_id() };
+    struct question question = { .kind = DO_DECIDE, .id = conflict_id() };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(desk_offer(&desk, "orders", 4, 17, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
@@ -956,7 +956,7 @@ static void test_Z02_a_log_that_was_cut_is_told_from_a_topic_created_anew(void *
     struct conflict_row row = the_conflict();
     assert_int_equal(row.offset, 6);
     assert_true(row.is_tail);
-    struct question question = { .kind = DO_DECIDE, .doubt_id = row.id };
+    struct question question = { .kind = DO_DECIDE, .id = row.id };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     /* created anew: it differs from its beginning on */
     assert_int_equal(desk_offer(&desk, "orders", 4, 0, 4, mark_of_hash(5000), OUTCOME_APPLIED),
@@ -1345,7 +1345,7 @@ static void test_a_closed_window_sends_nothing_again(void **state)
     desk_offer(&desk, "orders", 3, 0, 20, MARK_NONE, OUTCOME_APPLIED);
     struct question window = open_window(0, 9);
     claim_new(&a, 4, 1);
-    struct question question = { .kind = DO_REPLAY_CLOSE, .doubt_id = window.ret_id };
+    struct question question = { .kind = DO_REPLAY_CLOSE, .id = window.ret_id };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(desk_offer(&desk, "orders", 3, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
@@ -1502,7 +1502,7 @@ static void test_a_partition_leaves_when_it_is_forgotten_unless_something_holds_
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(partitions_listed(), 3); /* a doubt, a conflict, and another topic */
-    struct question resolve = { .kind = DO_RESOLVE_ONE, .doubt_id = doubt_id(10), .is_applied = true };
+    struct question resolve = { .kind = DO_RESOLVE_ONE, .id = doubt_id(10), .is_applied = true };
     assert_int_equal(desk_ask(&desk, &resolve), STORE_OK);
     assert_int_equal(forget(-1, -1, 1).ret_status, QUESTION_OK);
     assert_int_equal(partitions_listed(), 2);
@@ -1536,16 +1536,16 @@ static void test_a_resolution_of_a_doubt_that_is_over_is_told_what_became_of_it(
             begin(NULL);
         make_doubt(8 + is_applied, 1);
         struct question question = { .kind = DO_RESOLVE_ONE,
-                                     .doubt_id = doubt_id(8 + is_applied),
+                                     .id = doubt_id(8 + is_applied),
                                      .is_applied = is_applied != 0 };
         assert_int_equal(desk_ask(&desk, &question), STORE_OK);
         assert_int_equal(question.ret_status, QUESTION_OK);
         assert_int_equal(desk_ask(&desk, &question), STORE_OK);
         assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
-        assert_int_equal(question.ret_id, question.doubt_id);
+        assert_int_equal(question.ret_id, question.id);
         assert_int_equal(question.ret_state, is_applied != 0 ? RECORD_APPLIED : RECORD_ABSENT);
     }
-    struct question question = { .kind = DO_RESOLVE_ONE, .doubt_id = 424242 };
+    struct question question = { .kind = DO_RESOLVE_ONE, .id = 424242 };
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
     assert_int_equal(question.ret_id, 0);

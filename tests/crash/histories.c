@@ -211,7 +211,7 @@ static void generations(void)
         store_question_deinit(&conflicts);
         for (int64_t offset = 0; offset < 60; offset += 6)
             tell_run(1, offset, offset + 4, MAY_BE_APPLIED | MAY_BE_ABSENT);
-        ask((struct question){ .kind = DO_DECIDE, .doubt_id = id, .is_new_topic = true });
+        ask((struct question){ .kind = DO_DECIDE, .id = id, .is_new_topic = true });
         for (int64_t offset = 0; offset < 60; offset += 6)
             tell_run(1, offset, offset + 4, MAY_BE_ABSENT);
     }

@@ -675,7 +675,7 @@ static void test_one_doubt_is_resolved_with_who_and_why(void **state)
     (void)state;
     post("/in-doubt/18446744073709551615", RESOLVE);
     assert_int_equal(stub_question->kind, DO_RESOLVE_ONE);
-    assert_true(stub_question->doubt_id == UINT64_MAX);
+    assert_true(stub_question->id == UINT64_MAX);
     assert_true(stub_question->is_applied);
     assert_string_equal(stub_question->detail, "by 127.0.0.1:5: seen in the target's log");
     stub_question->ret_count = 2;
@@ -739,7 +739,7 @@ static void test_a_conflict_is_decided(void **state)
     (void)state;
     post("/conflicts/4", "{\"decision\":\"new-topic\",\"reason\":\"orders was created again\"}");
     assert_int_equal(stub_question->kind, DO_DECIDE);
-    assert_int_equal(stub_question->doubt_id, 4);
+    assert_int_equal(stub_question->id, 4);
     assert_true(stub_question->is_new_topic);
     answer(STORE_OK, QUESTION_OK);
     assert_status(200);

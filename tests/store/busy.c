@@ -88,7 +88,7 @@ void busy_ask_everything(struct machine *machine)
                                      .first = 5,
                                      .last = 70,
                                      .partition = 0,
-                                     .doubt_id = 1,
+                                     .id = 1,
                                      .is_applied = true,
                                      .expect_count = 7,
                                      .row_count_max = 100 };

@@ -625,9 +625,7 @@ static void event_decide(void)
     machine_ask(machine, &list);
     if (list.ret_row_count > 0) {
         const struct conflict_row *conflict = &list.ret.conflicts[0];
-        struct question question = { .kind = DO_DECIDE,
-                                     .doubt_id = conflict->id,
-                                     .is_new_topic = pick(3) == 0 };
+        struct question question = { .kind = DO_DECIDE, .id = conflict->id, .is_new_topic = pick(3) == 0 };
         machine_ask(machine, &question);
         if (is_sound())
             assert_int_equal(question.ret_status, QUESTION_OK);
@@ -665,7 +663,7 @@ static void event_open_window(void)
 static void event_close_window(void)
 {
     struct window *window = &model.windows[pick(WINDOWS)];
-    struct question question = { .kind = DO_REPLAY_CLOSE, .doubt_id = window->id };
+    struct question question = { .kind = DO_REPLAY_CLOSE, .id = window->id };
     machine_ask(machine, &question);
     if (!is_sound())
         return;

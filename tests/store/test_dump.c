@@ -120,7 +120,7 @@ static void decide(struct machine *machine)
     for (size_t i = 0; i < list.ret_row_count; i++)
         if (pick(2) == 0)
             change(machine, (struct question){ .kind = DO_DECIDE,
-                                               .doubt_id = list.ret.conflicts[i].id,
+                                               .id = list.ret.conflicts[i].id,
                                                .is_new_topic = pick(2) == 0 });
     free(list.ret.any);
 }

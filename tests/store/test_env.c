@@ -432,7 +432,7 @@ static void test_marks_are_kept_for_the_last_offsets_the_first_one_and_samples(v
                          VERDICT_CONFLICT);
         struct question question = { .kind = ASK_CONFLICTS };
         assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
-        question.doubt_id = question.ret.conflicts[0].id;
+        question.id = question.ret.conflicts[0].id;
         store_question_deinit(&question);
         question.kind = DO_DECIDE;
         assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);

@@ -231,11 +231,9 @@ static void decide(int32_t partition, bool is_new_topic)
             id = question.ret.conflicts[i].id;
     if (id == 0)
         return;
-    struct question what = { .kind = DO_DECIDE,
-                             .doubt_id = id,
-                             .is_new_topic = is_new_topic,
-                             .partition = partition,
-                             .last = SPAN - 1 };
+    struct question what = {
+        .kind = DO_DECIDE, .id = id, .is_new_topic = is_new_topic, .partition = partition, .last = SPAN - 1
+    };
     if (is_new_topic)
         change(what, ABSENT);
     else
@@ -275,7 +273,7 @@ static void meet_doubts(void)
     bool is_listed = ask((struct question){ .kind = ASK_DOUBTS });
     if (is_listed && question.ret_row_count > 0 && question.ret.doubts[0].first == 30)
         change((struct question){ .kind = DO_RESOLVE_ONE,
-                                  .doubt_id = question.ret.doubts[0].id,
+                                  .id = question.ret.doubts[0].id,
                                   .first = 30,
                                   .last = 34,
                                   .is_applied = true },
@@ -305,7 +303,7 @@ static void send_again(void)
     uint64_t id = question.ret_id;
     offer(0, 2, 3, 10, OUTCOME_APPLIED);
     if (is_open)
-        (void)ask((struct question){ .kind = DO_REPLAY_CLOSE, .doubt_id = id });
+        (void)ask((struct question){ .kind = DO_REPLAY_CLOSE, .id = id });
     offer(0, 2, 3, 10, OUTCOME_APPLIED);
 }
 

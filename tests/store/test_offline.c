@@ -234,7 +234,7 @@ static void test_Z01_the_old_history_stays_until_its_partition_is_forgotten(void
     bed_open();
     desk_offer(&bed.desk, "orders", 0, 0, 50, mark_of_hash(5000), OUTCOME_APPLIED);
     desk_offer(&bed.desk, "orders", 0, 0, 50, mark_of_hash(9000), OUTCOME_APPLIED); /* a conflict */
-    ask((struct question){ .kind = DO_DECIDE, .doubt_id = 1, .is_new_topic = true });
+    ask((struct question){ .kind = DO_DECIDE, .id = 1, .is_new_topic = true });
     desk_offer(&bed.desk, "orders", 0, 0, 20, mark_of_hash(9000), OUTCOME_APPLIED);
     bed_close();
     assert_int_equal(store_stat(&bed.options, keep_line, &before, why, sizeof why), STORE_OPENED);

@@ -447,7 +447,7 @@ static void test_lists_are_cut_and_filtered_as_they_are_asked_for(void **state)
     assert_int_equal(probes.ret.probes[0].offset, 11);
     store_question_deinit(&probes);
     assert_rows(
-        (struct question){ .kind = DO_RESOLVE, .partition = -1, .first = -1, .last = -1, .until_ms = 1 }, 0,
+        (struct question){ .kind = DO_RESOLVE, .partition = -1, .first = -1, .last = -1, .since_ms = 1 }, 0,
         0);
     assert_rows((struct question){ .kind = DO_RESOLVE, .partition = 1, .first = 12, .last = 20 }, 0, 0);
     assert_rows((struct question){ .kind = DO_RESOLVE, .partition = 1, .first = 0, .last = 9 }, 0, 0);

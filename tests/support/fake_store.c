@@ -754,10 +754,10 @@ static void tell_ended(struct store *store, struct question *question)
     question->ret_status = QUESTION_NOT_FOUND;
     for (size_t i = 0; i < store->ended_count; i++) {
         struct fake_record *ended = &store->ended[i];
-        if (ended->doubt_id != question->doubt_id)
+        if (ended->doubt_id != question->id)
             continue;
         struct record_key key = { slice_of_text(ended->topic), ended->partition, ended->offset };
-        question->ret_id = question->doubt_id;
+        question->ret_id = question->id;
         question->ret_state = state_of(find(store, &key));
     }
 }
@@ -767,7 +767,7 @@ static void do_resolve_one(struct store *store, struct question *question)
 {
     uint64_t claim_id = 0;
     for (size_t i = 0; i < store->record_count; i++)
-        if (store->records[i].state == FAKE_IN_DOUBT && store->records[i].doubt_id == question->doubt_id)
+        if (store->records[i].state == FAKE_IN_DOUBT && store->records[i].doubt_id == question->id)
             claim_id = store->records[i].claim_id;
     for (size_t i = store->record_count; claim_id != 0 && i > 0; i--) {
         struct fake_record *record = &store->records[i - 1];
@@ -785,7 +785,7 @@ static bool is_named(const struct question *question, const struct fake_record *
     bool is_everywhere = question->first < 0 && question->last < 0;
     return record->state == FAKE_IN_DOUBT && is_asked(question, record->topic) &&
            (question->partition < 0 || question->partition == record->partition) &&
-           (question->until_ms == 0 || question->until_ms == FAKE_SINCE_MS) &&
+           (question->since_ms == 0 || question->since_ms == FAKE_SINCE_MS) &&
            (is_everywhere || (record->offset >= question->first && record->offset <= question->last));
 }
 
@@ -820,7 +820,7 @@ static void do_decide(struct store *store, struct question *question)
 {
     struct fake_partition *partition = store->partitions;
     struct fake_partition *end = store->partitions + store->partition_count;
-    while (partition != end && (partition->conflict.id == 0 || partition->conflict.id != question->doubt_id))
+    while (partition != end && (partition->conflict.id == 0 || partition->conflict.id != question->id))
         partition++;
     if (partition == end) {
         question->ret_status = QUESTION_NOT_FOUND;
@@ -968,7 +968,7 @@ static void do_replay_open(struct store *store, struct question *question)
 static void do_replay_close(struct store *store, struct question *question)
 {
     for (size_t i = 0; i < store->replay_count; i++) {
-        if (store->replays[i].id != question->doubt_id)
+        if (store->replays[i].id != question->id)
             continue;
         question->ret_count = store->replays[i].replayed_count;
         drop_replay(store, i);
