@@ -513,8 +513,8 @@ static void run_batch(struct ledger *ledger, struct posting_list todo)
     if (owes(ledger) && time_now().mono_ms >= ledger->retry_ms)
         repair(ledger);
     size_t claim_count = count_postings(&todo, POSTING_CLAIM) + machine_waiter_count(ledger->machine);
-    bool has_room =
-        owed_make_room(&ledger->owed, 2 * claim_count); /* a batch is tried with claims twice at most */
+    /* a batch is tried with claims twice at most */
+    bool has_room = owed_make_room(&ledger->owed, 2 * claim_count);
     if (ledger->health != HEALTH_FAILING && has_room) {
         serve(ledger, todo);
         return;
@@ -627,9 +627,8 @@ static void *ledger_main(void *argument)
             break;
         run_batch(ledger, postings);
     }
-    if (ledger->health != HEALTH_GOOD)
-        repair(
-            ledger); /* the last chance; what is still owed then will be found as INTENT, and be in doubt */
+    if (owes(ledger)) /* the last chance: what is still owed then will be found as INTENT, and be in doubt */
+        repair(ledger);
     return NULL;
 }
 

@@ -785,6 +785,51 @@ static void test_L10_a_folder_on_a_network_file_system_is_refused_by_its_name(vo
     end();
 }
 
+/* ---- what is owed at the end ------------------------------------------------------------------------------------- */
+
+static enum store_status note_something(void)
+{
+    store_question_deinit(&question);
+    question = (struct question){ .kind = DO_NOTE };
+    return desk_ask(&bed.desk, &question);
+}
+
+/* A commit fails, and the ledger repairs it: what is owed now waits for RETRY_MS, were it not for the end. */
+static void fail_and_repair(void)
+{
+    memory_fail_at(0);
+    assert_int_equal(note_something(), STORE_OK);
+    size_t call_count = memory_note(NULL, 0); /* the last is the commit, behind its work */
+    memory_fail_at(call_count);
+    assert_int_equal(note_something(), STORE_FAILED);
+    assert_true(memory_recover());
+    calls_skip_ms(RETRY_MS);
+    assert_int_equal(note_something(), STORE_OK);
+}
+
+/* The disk is good all the time here: what was lacking is memory, for another claim of the batch. */
+static void test_S2_an_outcome_that_is_owed_at_the_end_is_written_though_the_disk_is_good(void **state)
+{
+    (void)state;
+    begin(&life);
+    calls_error(EIO);
+    bed.options.commit_delay_us = 20000; /* what is posted together is one batch */
+    bed_open();
+    draw(&order, 0, 0, 2, 10);
+    assert_int_equal(desk_claim(&bed.desk, &order), STORE_OK);
+    fail_and_repair();
+    draw(&waiting, 0, 9, 1, 10);
+    memory_fail_at(1);
+    desk_post(&bed.desk, &waiting);
+    (void)desk_settle(&bed.desk, &order, OUTCOME_APPLIED);
+    (void)memory_recover();
+    desk_pump(&bed.desk, &waiting.is_answered);
+    bed_close();
+    bed_open();
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 1), RECORD_APPLIED);
+    end();
+}
+
 /* ---- the known ledger -------------------------------------------------------------------------------------------- */
 
 static int make_known_ledger(void **state)
@@ -819,6 +864,7 @@ int main(void)
         cmocka_unit_test(test_F10_L15_what_is_read_offline_is_all_or_refused),
         cmocka_unit_test(test_L07_a_ledger_that_was_emptied_while_it_was_closed_is_not_begun_anew),
         cmocka_unit_test(test_L10_a_folder_on_a_network_file_system_is_refused_by_its_name),
+        cmocka_unit_test(test_S2_an_outcome_that_is_owed_at_the_end_is_written_though_the_disk_is_good),
     };
     return cmocka_run_group_tests(tests, make_known_ledger, NULL);
 }
