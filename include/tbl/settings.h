@@ -63,7 +63,7 @@ SETTING(WAIT, wait_ms, duration, "2s", 0, 600000, "how long a request waits for 
 SETTING(RETRY_AFTER, retry_after_ms, duration, "1s", 0, 3600000, "Retry-After of our own 503, rounded up to seconds")
 SETTING(ACK_TIMEOUT, ack_timeout_ms, duration, "300s", 1000, 86400000, "how long a batch that Splunk has received waits for its acknowledgement")
 SETTING(DUPLICATE_STATUS, duplicate_status, status, "200", 200, 299, "status for a dropped record whose answer is not kept")
-SETTING(REPLY_BYTES, reply_bytes, size, "4KiB", 0, 65536, "how much of an answer's body is kept")
+SETTING(REPLY_BYTES, reply_bytes, size, "4KiB", 0, 65536, "an answer with a longer body is not kept")
 SETTING(REPLIES, replies, count, "100000", 0, 100000000, "how many answers are kept")
 
 GROUP("Target connection")
