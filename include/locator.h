@@ -10,13 +10,13 @@
 #include "slice.h"
 
 enum locator_kind {
-    LOCATOR_HEADER, /* field name, compared without case */
+    LOCATOR_HEADER,   /* field name, compared without case */
     LOCATOR_FRAGMENT, /* what follows the last '#' of a header's value; default locators only, never parsed */
-    LOCATOR_JSON,   /* RFC 6901 pointer, relative to the record */
-    LOCATOR_QUERY,  /* query parameter, percent-decoded */
-    LOCATOR_CONST,  /* the value itself */
-    LOCATOR_PATH,   /* the request's path; for composite values only */
-    LOCATOR_BULK_ID, /* the _id of a bulk request's action; for composite values only */
+    LOCATOR_JSON,     /* RFC 6901 pointer, relative to the record */
+    LOCATOR_QUERY,    /* query parameter, percent-decoded */
+    LOCATOR_CONST,    /* the value itself */
+    LOCATOR_PATH,     /* the request's path; for composite values only */
+    LOCATOR_BULK_ID,  /* the _id of a bulk request's action; for composite values only */
 };
 
 enum { LOCATORS_MAX = 8, POINTER_DEPTH_MAX = 16 };
@@ -44,8 +44,8 @@ struct id_format {
     size_t part_count;         /* 2 or 3: the topic may come from elsewhere */
 };
 
-/* [main] NULL when TEXT was understood, else what is wrong, as the end of a sentence that began with the setting's
- * name (static storage).  RET must be deinitialised in both cases. */
+/* [main] NULL when TEXT was understood, else what is wrong, in words that follow the setting's name (static).  RET must
+ * be deinitialised in both cases. */
 const char *locator_list_parse(const char *text, bool is_composite, struct locator_list *ret);
 /* TEXT is a pointer alone, without "json:"; RET holds that one. */
 const char *locator_pointer_parse(const char *text, struct locator_list *ret);

@@ -24,12 +24,13 @@ struct record_key {
 typedef uint32_t record_mark;
 enum { MARK_NONE = 0 };
 
+/* The upper bits do not fit: two timestamps that are 2^31 ms apart, 25 days, or a multiple of it, read as one. */
 static inline record_mark mark_of_timestamp(uint64_t timestamp_ms)
 {
     return (record_mark)(timestamp_ms << 1) | 1u;
 }
 
-/* Source of 2: a hash whose bits are all zero must not read as "nothing known". */
+/* Why 2: a hash whose bits are all zero must not read as "nothing known". */
 static inline record_mark mark_of_hash(uint64_t hash)
 {
     record_mark mark = (record_mark)hash & ~1u;

@@ -1,7 +1,8 @@
 /*
- * settings.h - what the operator has set, read once from the environment and then constant.
+ * settings.h - what the operator has set, read from the environment and never changed afterwards.
  *
- * The rows stand in tbl/settings.h.  A struct settings is passed const, never global.
+ * The rows stand in tbl/settings.h.  A struct settings is passed const, never global.  At SIGHUP a second one is read, of
+ * which only the secrets count (proxy/credentials.h).
  */
 #ifndef SINKONCE_SETTINGS_H
 #define SINKONCE_SETTINGS_H
@@ -64,7 +65,7 @@ struct listen_address {
     uint16_t port;       /* 0: any free one */
 };
 
-/* The finishes that are written to the access log: labels of tbl/finish.h, separated by commas; "all", "off". */
+/* What a setting of each type becomes in struct settings. */
 #define FIELD_url(field) struct target_url field;
 #define FIELD_address(field) struct listen_address field;
 #define FIELD_text(field) char *field; /* owned; "" when none */
@@ -76,7 +77,7 @@ struct listen_address {
 #define FIELD_proxy_url(field) char *field;
 #define FIELD_scope(field) char *field;
 #define FIELD_header_name(field) char *field;
-#define FIELD_access_log(field) char *field;
+#define FIELD_access_log(field) char *field; /* labels of tbl/finish.h, separated by commas; "all"; "off" */
 #define FIELD_ledger_kind(field) int field;
 #define FIELD_mode(field) enum mode field;
 #define FIELD_workers(field) uint64_t field;

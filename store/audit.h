@@ -9,8 +9,8 @@
 /* PARTITION is NULL for an event that concerns none.  DETAIL is cut to what a row holds. */
 void audit_event(struct machine *machine, enum event_kind kind, const struct partition *partition,
                  int64_t first, int64_t last, const char *detail);
-/* The partition waits for a decision from now on. */
-/* WHAT: offset, marks, is_first_sight and is_tail; the rest is filled in. */
+/* The partition waits for a decision from now on.  WHAT: offset, marks, is_first_sight and is_tail are the caller's; the
+ * rest is filled in.  No memory: the transaction is spoilt. */
 void audit_conflict(struct machine *machine, struct partition *partition, const struct conflict_row *what);
 /* The decision is there: the row goes, the partition is open again. */
 void audit_close_conflict(struct machine *machine, struct partition *partition);

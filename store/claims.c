@@ -24,7 +24,7 @@
 #include "settle.h"
 #include "waiters.h"
 
-/* What was found; nothing has been changed by finding it. */
+/* What was found.  Finding it has changed nothing but a conflict that was known before (widen_conflict()). */
 struct judgement {
     size_t fresh_count, replayed_count, retried_count, assumed_count, folded_count;
     bool is_conflict;
@@ -457,6 +457,7 @@ static void note_leaps(struct machine *machine, const struct stretch *stretch)
 
 static void act(struct machine *machine, struct claim *claim, struct judgement *judgement)
 {
+    /* never given twice: room for 2^24 lives of the ledger with 2^40 claims each */
     uint64_t claim_id = machine->boot << 40 | machine->next_claim_number++;
     if (!meet_unknown(machine, claim, judgement))
         return;
@@ -610,16 +611,17 @@ static enum trial try_claim(struct machine *machine, struct claim *claim, const 
     enum store_status status = STORE_OK;
     size_t change_count = claims_count(&judgement) + judgement.assumed_count;
     bool is_held = judgement.hindrance != NULL && !judgement.is_conflict;
-    bool is_late = !is_held && !judgement.is_conflict && change_count > 0 && is_behind(machine, claim, self);
+    bool is_overtaking =
+        !is_held && !judgement.is_conflict && change_count > 0 && is_behind(machine, claim, self);
     *ret_hindrance = judgement.hindrance;
-    if ((is_held || is_late) && !is_last) {
+    if ((is_held || is_overtaking) && !is_last) {
         firsts_deinit(&judgement.firsts);
         return is_held ? TRIAL_HINDERED : TRIAL_BEHIND;
     }
     machine->figures.below_window_count += judgement.folded_count;
     if (judgement.is_conflict) {
         status = note_conflict(machine, &judgement);
-    } else if (is_late) {
+    } else if (is_overtaking) {
         tell_as_flight(claim);
     } else if (!is_held) {
         if (change_count > 0 && (status = may_write(machine, claim, &judgement)) == STORE_OK)

@@ -10,8 +10,8 @@
 #include "machine_state.h"
 
 struct firsts {
-    const struct record *
-        *at; /* owned; borrowed from the claim: the oldest record of each, in the order of partitions */
+    /* owned; of each partition the oldest record, borrowed from the claim, in the order of the partitions */
+    const struct record **at;
     size_t count;
 };
 

@@ -21,7 +21,7 @@
  *     EVENTS     id u64                        time_ms u64, kind u8, partition u32, first u64, last u64,
  *                                              topic length u8, topic, detail length u8, detail
  *     CONFLICTS  id u64                        pid u32, partition u32, offset u64, stored u32, seen u32, since_ms u64,
- *                                              count u64, 1: first sight, 2: tail u8, topic bytes
+ *                                              count u64, flags u8 (1: first sight, 2: tail), topic bytes
  *     CONTEXTS   pid u32, offset u64           what a probe must know of an open record
  *     REPLAYS    id u64                        pid u32, partition u32, first u64, last u64, opened_ms u64,
  *                                              until_ms u64, lowest u64, highest u64, count u64, intervals u64,
@@ -72,7 +72,8 @@ enum {
     MARK_BLOCK_BYTES = 4 * MARK_BLOCK_OFFSETS,
     OPEN_RECORDS_MAX = 1024, /* offsets of one OPEN row: longer runs take several */
     KEY_BYTES_MAX = 1 + TOPIC_BYTES_MAX + 1 + 4,
-    VALUE_BYTES_MAX = 160 + DETAIL_BYTES_MAX + 4 * OPEN_RECORDS_MAX, /* of all but chunks and replies */
+    /* of all but chunks and replies; an OPEN row is the longest, with 56 bytes beside its detail and marks */
+    VALUE_BYTES_MAX = 160 + DETAIL_BYTES_MAX + 4 * OPEN_RECORDS_MAX,
     REPLY_HEAD_BYTES = 8 + 2 + 2,
     REPLY_TYPE_BYTES_MAX = 255,
 };
@@ -124,7 +125,7 @@ struct part_row {
     int64_t lowest, highest; /* -1: none */
     uint64_t applied_count, interval_count;
     uint64_t folded_to; /* chunks below have been folded; those that came later are exact */
-    uint64_t swept_to;  /* blocks of marks below have been deleted */
+    uint64_t swept_to;  /* blocks of marks below have been deleted, but that of seen_first */
     uint64_t last_ms;
     uint64_t conflict_id; /* 0: none undecided */
 };

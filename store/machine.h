@@ -89,9 +89,10 @@ void machine_release(struct machine *machine, uint64_t claim_id);
 void machine_wake(struct machine *machine);
 /* Answer all waiting claims with STATUS, without judging them. */
 void machine_refuse_waiters(struct machine *machine, enum store_status status);
-void machine_note(struct machine *machine, enum event_kind kind,
-                  const char *detail);       /* an event of no topic */
-void machine_probe(struct machine *machine); /* change a row of ours, to see whether the disk works */
+/* An event of no topic. */
+void machine_note(struct machine *machine, enum event_kind kind, const char *detail);
+/* Change a row of ours, to see whether the disk works. */
+void machine_probe(struct machine *machine);
 
 size_t machine_waiter_count(const struct machine *machine);
 bool machine_has_woken(const struct machine *machine);

@@ -409,8 +409,8 @@ static bool load_row(struct machine *machine, const struct by_pid *partitions, s
         !open_row_read(value, (int64_t)*ret_first, &row, &has_marks, marks))
         return false;
     struct partition *partition = partition_of_pid(partitions, *ret_pid);
-    if (partition == NULL ||
-        opens_from(partition, (int64_t)*ret_first) != NULL) /* ascending, without overlap */
+    /* they come in order: one that ends at this offset or behind it would overlap */
+    if (partition == NULL || opens_from(partition, (int64_t)*ret_first) != NULL)
         return false;
     return range_new(machine, partition, (int64_t)*ret_first, &row, has_marks ? marks : NULL) != NULL;
 }

@@ -8,7 +8,8 @@
 
 void replies_keep(struct machine *machine, const struct partition *partition, int64_t offset,
                   const struct stored_reply *reply);
-/* The oldest few of those that are too many; while room is short each is. */
+/* Delete some of the oldest answers, when there are more than the setting; while room is short (machine_room()), of
+ * however many there are. */
 void replies_evict(struct machine *machine);
 /* Fills CLAIM's ret_reply when the answer is kept. */
 void replies_give(struct machine *machine, const struct partition *partition, int64_t offset,

@@ -28,7 +28,7 @@ struct verifier {
     uint64_t row_counts[TABLE_COUNT], row_bytes[TABLE_COUNT];
 };
 
-__attribute__((format(printf, 2, 3))) static void find(struct verifier *verifier, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void report(struct verifier *verifier, const char *format, ...)
 {
     char words[512];
     va_list arguments;
@@ -163,9 +163,9 @@ static void check_pair(struct verifier *verifier, enum table table, struct slice
     uint32_t pid;
     uint64_t number;
     if (!key_read_pair(key, table, &pid, &number) || !is_value_good(table, number, value))
-        find(verifier, "a row of %s cannot be read", table_name(table));
+        report(verifier, "a row of %s cannot be read", table_name(table));
     else if (pid >= verifier->machine->counters.next_pid || !is_known(verifier, pid))
-        find(verifier, "a row of %s belongs to history %u, which nobody has", table_name(table), pid);
+        report(verifier, "a row of %s belongs to history %u, which nobody has", table_name(table), pid);
 }
 
 /* A row whose key is a number. */
@@ -173,14 +173,14 @@ static void check_number(struct verifier *verifier, enum table table, struct sli
 {
     uint64_t number;
     if (!key_read_number(key, table, &number) || !is_value_good(table, number, value))
-        find(verifier, "a row of %s cannot be read", table_name(table));
+        report(verifier, "a row of %s cannot be read", table_name(table));
 }
 
 static void check_row(struct verifier *verifier, struct slice key, struct slice value)
 {
     unsigned table = (uint8_t)key.at[0]; /* no key is empty: they are looked for from a zero on */
     if (table == 0 || table >= TABLE_COUNT) {
-        find(verifier, "a row of table %u, which does not exist", table);
+        report(verifier, "a row of table %u, which does not exist", table);
         return;
     }
     verifier->row_counts[table]++;
@@ -259,15 +259,15 @@ static void check_set(struct verifier *verifier, const char *topic, int32_t numb
 {
     struct tally tally = tally_set(verifier, row->pid);
     if (tally.applied_count != row->applied_count)
-        find(verifier, "%s/%d: %llu records are applied, and %llu are said to be", topic, number,
-             (unsigned long long)tally.applied_count, (unsigned long long)row->applied_count);
+        report(verifier, "%s/%d: %llu records are applied, and %llu are said to be", topic, number,
+               (unsigned long long)tally.applied_count, (unsigned long long)row->applied_count);
     if (tally.interval_count != row->interval_count)
-        find(verifier, "%s/%d: there are %llu intervals, and %llu are said to be", topic, number,
-             (unsigned long long)tally.interval_count, (unsigned long long)row->interval_count);
+        report(verifier, "%s/%d: there are %llu intervals, and %llu are said to be", topic, number,
+               (unsigned long long)tally.interval_count, (unsigned long long)row->interval_count);
     if (tally.lowest != row->lowest || tally.highest != row->highest)
-        find(verifier, "%s/%d: applied from %lld to %lld, and said to be from %lld to %lld", topic, number,
-             (long long)tally.lowest, (long long)tally.highest, (long long)row->lowest,
-             (long long)row->highest);
+        report(verifier, "%s/%d: applied from %lld to %lld, and said to be from %lld to %lld", topic, number,
+               (long long)tally.lowest, (long long)tally.highest, (long long)row->lowest,
+               (long long)row->highest);
 }
 
 static void check_opens(struct verifier *verifier, const struct partition *partition)
@@ -278,12 +278,12 @@ static void check_opens(struct verifier *verifier, const struct partition *parti
         const struct counters_row *counters = &verifier->machine->counters;
         if (range->row.replay_id == 0 &&
             applied_next(verifier->machine, partition, range->first, range->row.last, &met))
-            find(verifier, "%s/%d: offset %lld is both applied and open", partition->topic, partition->number,
-                 (long long)met);
+            report(verifier, "%s/%d: offset %lld is both applied and open", partition->topic,
+                   partition->number, (long long)met);
         if (range->row.id >= counters->next_doubt_id ||
             (range->row.state == OPEN_IN_DOUBT && range->row.id == 0))
-            find(verifier, "%s/%d: the doubt at offset %lld has a number that was never given",
-                 partition->topic, partition->number, (long long)range->first);
+            report(verifier, "%s/%d: the doubt at offset %lld has a number that was never given",
+                   partition->topic, partition->number, (long long)range->first);
     }
 }
 
@@ -292,14 +292,15 @@ static void check_partition(struct verifier *verifier, const struct partition *p
     check_set(verifier, partition->topic, partition->number, &partition->row);
     check_opens(verifier, partition);
     if ((partition->conflict == NULL) != (partition->row.conflict_id == 0))
-        find(verifier, "%s/%d: waits for a decision that is not there", partition->topic, partition->number);
+        report(verifier, "%s/%d: waits for a decision that is not there", partition->topic,
+               partition->number);
 }
 
 uint64_t verify(struct machine *machine, store_line_fn *line, void *context)
 {
     struct verifier verifier = { .machine = machine, .line = line, .context = context };
     if (!know_all(&verifier)) {
-        find(&verifier, "no memory");
+        report(&verifier, "no memory");
         free(verifier.pids);
         return verifier.finding_count;
     }
@@ -310,7 +311,7 @@ uint64_t verify(struct machine *machine, store_line_fn *line, void *context)
     for (const struct replay *replay = machine->replays; replay != NULL; replay = replay->next)
         check_set(&verifier, replay->row.topic, replay->row.partition, &replay->sent.row);
     if (rows_status(machine->rows) != ROWS_OK)
-        find(&verifier, "the file cannot be read to its end");
+        report(&verifier, "the file cannot be read to its end");
     free(verifier.pids);
     return verifier.finding_count;
 }

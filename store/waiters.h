@@ -13,7 +13,7 @@ MUST_CHECK struct waiter *waiters_add(struct machine *machine, struct claim *cla
 void waiters_wake(struct machine *machine, struct open_range *range);
 /* A waiter that was judged again and is still hindered, by RANGE, or (NULL) by an earlier waiter. */
 void waiters_wait_on(struct machine *machine, struct waiter *waiter, struct open_range *range);
-void waiters_remove(struct machine *machine,
-                    struct waiter *waiter); /* and frees it; its claim is untouched */
+/* Frees WAITER; its claim is untouched. */
+void waiters_remove(struct machine *machine, struct waiter *waiter);
 
 #endif
