@@ -1,7 +1,7 @@
 /*
  * ledger.c - the ledger's thread.
  *
- *     queue (lock)          one batch
+ *     queue.h               one batch
  *     postings  ------>  begin -> machine: wake, claims, settlements, questions -> commit -> hand back
  *                                                                          |
  *                                        it failed: close, reopen, read back; then the same batch again with
@@ -24,17 +24,18 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+#include "backup.h"
+#include "clock.h"
 #include "env.h"
 #include "failpoint.h"
+#include "figures.h"
 #include "machine.h"
 #include "owed.h"
 #include "port.h"
+#include "queue.h"
 
 enum {
-    NS_PER_S = 1000000000,
-    NS_PER_MS = 1000000,
     RETRY_MS = 250,
     WINDOW_LOOK_MIN_MS = 1000,
     WINDOW_LOOK_MAX_MS = 60000,
@@ -46,181 +47,30 @@ enum health { HEALTH_GOOD, HEALTH_FULL, HEALTH_FAILING };
 
 struct ledger {
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t is_posted;
-    struct posting_list queue; /* guarded by lock, as is what follows */
-    size_t queue_count;
-    size_t wanted_count; /* with so many in the queue the ledger's thread is woken */
-    bool is_closing;
+    struct queue queue;
+    struct figures figures;
 
     /* the ledger's thread alone */
     struct env env;
     struct machine *machine; /* owned */
     bool is_loaded;          /* the machine knows what is on disk */
-    uint32_t commit_delay_us;
+    uint64_t commit_delay_ns;
     size_t batch_count; /* postings of the last batch */
     uint64_t commit_ns; /* what its commit took; 0: it changed nothing */
     uint64_t boot;
     enum health health;
     bool is_disk_full; /* what the last failed commit met */
     uint64_t retry_ms;
-    char failure[STORE_FAILURE_BYTES]; /* of the last failed commit, until writes are taken again */
-    uint64_t refusing_ms;              /* full or failing since, on the mono_ms clock; 0: neither */
-    struct posting_list answered;      /* of the batch that runs: out of the machine, not yet handed back */
-    struct owed owed;                  /* after failures */
-    struct question *backup; /* lent to the backup's thread; NULL: none runs, or it has been joined */
-    pthread_t backup_thread;
+    struct posting_list answered; /* of the batch that runs: out of the machine, not yet handed back */
+    struct owed owed;             /* after failures */
+    struct backup backup;
 
     struct store_row row;
-    pthread_mutex_t figures_lock;
-    struct store_figures figures; /* guarded by figures_lock */
 };
-
-/* ---- clocks ----------------------------------------------------------------------------------------------------- */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static struct machine_time time_now(void)
 {
-    return (struct machine_time){ clock_ns(CLOCK_REALTIME) / NS_PER_MS,
-                                  clock_ns(CLOCK_MONOTONIC) / NS_PER_MS };
-}
-
-/* ---- figures ---------------------------------------------------------------------------------------------------- */
-
-/* New writes begin to be refused, go on to be, or are taken again.  The figures are locked. */
-static void publish_refusal(struct ledger *ledger)
-{
-    struct store_figures *to = &ledger->figures;
-    if (to->is_full || to->is_failing) {
-        if (ledger->refusing_ms == 0)
-            ledger->refusing_ms = time_now().mono_ms;
-        snprintf(to->failure, sizeof to->failure, "%s",
-                 ledger->failure[0] != '\0' ? ledger->failure : "no room is left for new claims");
-    } else if (ledger->refusing_ms != 0) {
-        to->refusal_count++;
-        to->refusal_ms = time_now().mono_ms - ledger->refusing_ms;
-        ledger->refusing_ms = 0;
-        ledger->failure[0] = '\0';
-    }
-}
-
-/* After a commit, or a failure. */
-static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_ns)
-{
-    struct machine_figures from;
-    struct store_figures *to = &ledger->figures;
-    machine_figures_get(ledger->machine, &from);
-    pthread_mutex_lock(&ledger->figures_lock);
-    to->commit_count += commit_ns > 0;
-    to->commit_seconds_sum_ns += commit_ns;
-    to->commit_record_count = from.changed_record_count;
-    if (used_bytes > 0)
-        to->used_bytes = used_bytes;
-    to->in_doubt_records = from.in_doubt_records;
-    to->in_doubt_oldest_ms = from.in_doubt_oldest_ms;
-    memcpy(to->doubts_by_cause, from.doubts_by_cause, sizeof to->doubts_by_cause);
-    memcpy(to->entered_by_cause, from.entered_by_cause, sizeof to->entered_by_cause);
-    to->resolved_applied = from.resolved_applied;
-    to->resolved_not_applied = from.resolved_not_applied;
-    to->resolved_retry = from.resolved_retry;
-    to->resolved_assumed = from.resolved_assumed;
-    to->conflict_open_count = from.conflict_open_count;
-    to->conflict_count = from.conflict_count;
-    to->first_sight_count = from.first_sight_count;
-    to->below_window_count = from.below_window_count;
-    to->interval_count = from.interval_count;
-    to->partition_count = from.partition_count;
-    to->jump_count = from.jump_count;
-    to->rewind_count = from.rewind_count;
-    to->replayed_count = from.replayed_count;
-    to->replay_open_count = from.replay_open_count;
-    to->is_failing = ledger->health == HEALTH_FAILING;
-    publish_refusal(ledger);
-    pthread_mutex_unlock(&ledger->figures_lock);
-}
-
-static void set_full(struct ledger *ledger, bool is_full, bool is_disk_full)
-{
-    pthread_mutex_lock(&ledger->figures_lock);
-    ledger->figures.is_full = is_full;
-    ledger->figures.is_disk_full = is_disk_full;
-    pthread_mutex_unlock(&ledger->figures_lock);
-}
-
-static void count_error(struct ledger *ledger)
-{
-    pthread_mutex_lock(&ledger->figures_lock);
-    ledger->figures.error_count++;
-    pthread_mutex_unlock(&ledger->figures_lock);
-}
-
-/* ---- backups ---------------------------------------------------------------------------------------------------- */
-
-static void enqueue(struct ledger *ledger, struct posting *posting)
-{
-    pthread_mutex_lock(&ledger->lock);
-    posting_list_add(&ledger->queue, posting);
-    bool is_awaited = ++ledger->queue_count == ledger->wanted_count;
-    pthread_mutex_unlock(&ledger->lock);
-    if (is_awaited)
-        pthread_cond_signal(&ledger->is_posted);
-}
-
-/* [backup] Reads as a reader of the library, so that commits go on. */
-static void *backup_main(void *argument)
-{
-    struct ledger *ledger = argument;
-    struct question *question = ledger->backup;
-    enum env_copy_status status = env_copy(&ledger->env, question->detail, &question->ret_count,
-                                           question->ret_why, sizeof question->ret_why);
-    question->ret_status = status == ENV_COPIED        ? QUESTION_OK
-                           : status == ENV_COPY_EXISTS ? QUESTION_MISMATCH
-                                                       : QUESTION_FAILED;
-    question->posting.kind = POSTING_BACKUP;
-    enqueue(ledger, &question->posting);
-    return NULL;
-}
-
-/* False: it is answered as it stands. */
-static bool backup_start(struct ledger *ledger, struct question *question)
-{
-    question->ret_count = 0;
-    question->ret_status = QUESTION_MISMATCH;
-    snprintf(question->ret_why, sizeof question->ret_why, "another backup is being written");
-    if (ledger->backup != NULL)
-        return false;
-    ledger->backup = question;
-    if (pthread_create(&ledger->backup_thread, NULL, backup_main, ledger) == 0)
-        return true;
-    ledger->backup = NULL;
-    question->ret_status = QUESTION_FAILED;
-    snprintf(question->ret_why, sizeof question->ret_why, "cannot start a thread for it");
-    return false;
-}
-
-/* The library's environment is not closed, and the question not given back, under the feet of the thread. */
-static void backup_join(struct ledger *ledger)
-{
-    if (ledger->backup != NULL)
-        pthread_join(ledger->backup_thread, NULL);
-    ledger->backup = NULL;
-}
-
-static void note_backup(struct ledger *ledger, const struct question *question)
-{
-    char detail[192];
-    if (question->ret_status == QUESTION_OK)
-        snprintf(detail, sizeof detail, "%llu bytes to %.140s", (unsigned long long)question->ret_count,
-                 question->detail);
-    else
-        snprintf(detail, sizeof detail, "failed: %.170s", question->ret_why);
-    machine_note(ledger->machine, EVENT_BACKUP, detail);
+    return (struct machine_time){ clock_unix_ms(), clock_monotonic_ns() / NS_PER_MS };
 }
 
 /* ---- transactions ----------------------------------------------------------------------------------------------- */
@@ -229,7 +79,7 @@ static void note_backup(struct ledger *ledger, const struct question *question)
 static bool read_back(struct ledger *ledger)
 {
     struct rows rows;
-    backup_join(ledger);
+    backup_join(&ledger->backup);
     machine_forget(ledger->machine);
     ledger->is_loaded = false;
     if (!env_reopen(&ledger->env) || rows_begin(&rows, ledger->env.mdb, ledger->env.table) != ROWS_OK)
@@ -242,17 +92,23 @@ static bool read_back(struct ledger *ledger)
     return ledger->is_loaded;
 }
 
+static void publish(struct ledger *ledger, uint64_t used_bytes, uint64_t commit_ns)
+{
+    figures_publish(&ledger->figures, ledger->machine, ledger->health == HEALTH_FAILING, used_bytes,
+                    commit_ns);
+}
+
 static enum rows_status commit(struct ledger *ledger, struct rows *rows)
 {
     uint64_t used_bytes = rows_used_bytes(rows);
-    uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t began_ns = clock_monotonic_ns();
     if (!env_is_in_place(&ledger->env))
         rows_fail(rows, ENOENT);
     enum rows_status status = rows_commit(rows);
     if (status != ROWS_OK)
         return status;
     machine_keep(ledger->machine);
-    ledger->commit_ns = clock_ns(CLOCK_MONOTONIC) - began_ns + 1;
+    ledger->commit_ns = clock_monotonic_ns() - began_ns + 1;
     publish(ledger, used_bytes, ledger->commit_ns);
     return ROWS_OK;
 }
@@ -260,14 +116,15 @@ static enum rows_status commit(struct ledger *ledger, struct rows *rows)
 /* A commit failed: nothing in memory counts any more. */
 static void on_failure(struct ledger *ledger, const struct rows *rows)
 {
-    count_error(ledger);
+    figures_count_error(&ledger->figures);
     bool is_read = read_back(ledger);
     int error = env_error_of(&ledger->env, rows->error);
-    snprintf(ledger->failure, sizeof ledger->failure, "a commit failed: %s", mdb_strerror(error));
+    snprintf(ledger->figures.failure, sizeof ledger->figures.failure, "a commit failed: %s",
+             mdb_strerror(error));
     ledger->health = rows_status_of(error) == ROWS_FULL && is_read ? HEALTH_FULL : HEALTH_FAILING;
     ledger->is_disk_full = error == ENOSPC || error == EDQUOT;
     ledger->retry_ms = time_now().mono_ms + RETRY_MS;
-    set_full(ledger, ledger->health == HEALTH_FULL, ledger->is_disk_full);
+    figures_set_full(&ledger->figures, ledger->health == HEALTH_FULL, ledger->is_disk_full);
     publish(ledger, 0, 0);
 }
 
@@ -283,7 +140,7 @@ static void repair(struct ledger *ledger)
         machine_begin(ledger->machine, &rows, time_now(), MACHINE_NO_CLAIM);
         machine_probe(ledger->machine);
         if (ledger->health == HEALTH_FAILING)
-            machine_note(ledger->machine, EVENT_DISK_ERROR, ledger->failure);
+            machine_note(ledger->machine, EVENT_DISK_ERROR, ledger->figures.failure);
         owed_pay(&ledger->owed, ledger->machine);
         machine_end(ledger->machine);
         status = commit(ledger, &rows);
@@ -324,12 +181,12 @@ static void apply(struct ledger *ledger, struct posting *posting)
     case POSTING_QUESTION:
         if (question_of(posting)->kind != DO_BACKUP)
             machine_ask(ledger->machine, question_of(posting));
-        else if (backup_start(ledger, question_of(posting)))
+        else if (backup_start(&ledger->backup, question_of(posting)))
             return; /* comes back as POSTING_BACKUP */
         break;
     case POSTING_BACKUP:
-        backup_join(ledger);
-        note_backup(ledger, question_of(posting));
+        backup_join(&ledger->backup);
+        backup_note(question_of(posting), ledger->machine);
         break;
     }
     posting->status = STORE_OK;
@@ -365,7 +222,8 @@ static enum machine_mode mode_for(struct ledger *ledger, struct rows *rows, enum
     uint64_t mark = ledger->env.bytes_max / 100 * FULL_PERCENT;
     bool is_reserved = env_reserve(&ledger->env);
     bool is_tight = rows_used_bytes(rows) >= mark || !is_reserved;
-    set_full(ledger, is_tight || ledger->health == HEALTH_FULL, !is_reserved || ledger->is_disk_full);
+    figures_set_full(&ledger->figures, is_tight || ledger->health == HEALTH_FULL,
+                     !is_reserved || ledger->is_disk_full);
     return is_tight && mode == MACHINE_OPEN ? MACHINE_NO_CLAIM : mode;
 }
 
@@ -451,7 +309,7 @@ static bool refuse(struct ledger *ledger, struct posting *posting, enum store_st
         question_of(posting)->ret_status = QUESTION_FAILED;
         break;
     case POSTING_BACKUP: /* what it says about its file stays true */
-        backup_join(ledger);
+        backup_join(&ledger->backup);
         status = STORE_OK;
         break;
     }
@@ -465,7 +323,7 @@ static void refuse_all(struct ledger *ledger, struct posting_list todo, enum sto
     struct posting *posting;
     while ((posting = posting_list_take(&todo)) != NULL)
         if (!refuse(ledger, posting, status))
-            enqueue(ledger, posting);
+            queue_add(&ledger->queue, posting);
 }
 
 /* What writes leaves the batch; what only reads may still be answered from the committed ledger. */
@@ -477,7 +335,7 @@ static struct posting_list readers_of(struct ledger *ledger, struct posting_list
         if (posting->kind != POSTING_SETTLEMENT)
             posting_list_add(&readers, posting);
         else if (!refuse(ledger, posting, STORE_FAILED))
-            enqueue(ledger, posting);
+            queue_add(&ledger->queue, posting);
     }
     return readers;
 }
@@ -552,51 +410,6 @@ static uint64_t next_work_ms(const struct ledger *ledger)
     return work_ms;
 }
 
-/* Until WANTED_COUNT are in the queue, the ledger is closing, or it is UNTIL_NS.  The lock is held. */
-static void queue_wait(struct ledger *ledger, size_t wanted_count, uint64_t until_ns)
-{
-    struct timespec until = { (time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S) };
-    int error = 0;
-    ledger->wanted_count = wanted_count;
-    while (ledger->queue_count < wanted_count && !ledger->is_closing && error != ETIMEDOUT) {
-        if (until_ns == UINT64_MAX)
-            pthread_cond_wait(&ledger->is_posted, &ledger->lock);
-        else
-            error = pthread_cond_timedwait(&ledger->is_posted, &ledger->lock, &until);
-    }
-}
-
-/* A commit that waits for company serves more with one flush.  What the last one answered is on its way to the target,
- * or to connectors that will send more: as many are waited for, but no longer than its commit took.  A shorter sleep than
- * the kernel's slack is none; one that a disk which hesitated once would ask for is too long. */
-static void company_wait(struct ledger *ledger)
-{
-    enum { SLEEP_NS_MIN = 50000, SLEEP_NS_MAX = 5000000 };
-    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), sleep_ns = ledger->commit_ns;
-    if (ledger->commit_delay_us > 0)
-        queue_wait(ledger, SIZE_MAX, now_ns + ledger->commit_delay_us * UINT64_C(1000));
-    else if (sleep_ns >= SLEEP_NS_MIN)
-        queue_wait(ledger, ledger->batch_count, now_ns + (sleep_ns < SLEEP_NS_MAX ? sleep_ns : SLEEP_NS_MAX));
-}
-
-/* All that was posted; empty when it is time for something else. */
-static struct posting_list take_postings(struct ledger *ledger, bool *ret_is_closing)
-{
-    uint64_t work_ms = next_work_ms(ledger);
-    pthread_mutex_lock(&ledger->lock);
-    queue_wait(ledger, 1, work_ms == UINT64_MAX ? UINT64_MAX : work_ms * NS_PER_MS);
-    if (ledger->queue_count > 0) {
-        company_wait(ledger);
-        ledger->batch_count = ledger->queue_count;
-    }
-    struct posting_list postings = ledger->queue;
-    ledger->queue = (struct posting_list){ 0 };
-    ledger->queue_count = 0;
-    *ret_is_closing = ledger->is_closing;
-    pthread_mutex_unlock(&ledger->lock);
-    return postings;
-}
-
 /* Ask for short turns: whoever runs little and often is then let in sooner after each wait for the disk, which on busy
  * cores costs more than the disk itself.  Linux takes it as a hint since 6.12 (sched(7), sched_setattr(2)), needs no
  * privilege for it, and older ones ignore it. */
@@ -616,17 +429,26 @@ static void short_turns_ask(void)
         (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+/* All that was posted; none when it is time for something else.  False: the end. */
+static bool take_postings(struct ledger *ledger, struct posting_list *ret_postings)
+{
+    size_t count;
+    uint64_t work_ms = next_work_ms(ledger);
+    uint64_t work_ns = work_ms == UINT64_MAX ? UINT64_MAX : work_ms * NS_PER_MS;
+    struct company company = company_wanted(ledger->commit_delay_ns, ledger->batch_count, ledger->commit_ns);
+    bool is_going_on = queue_take(&ledger->queue, work_ns, company, ret_postings, &count);
+    if (count > 0)
+        ledger->batch_count = count;
+    return is_going_on;
+}
+
 static void *ledger_main(void *argument)
 {
     struct ledger *ledger = argument;
-    bool is_closing = false;
+    struct posting_list postings;
     short_turns_ask();
-    for (;;) {
-        struct posting_list postings = take_postings(ledger, &is_closing);
-        if (is_closing && postings.first == NULL)
-            break;
+    while (take_postings(ledger, &postings))
         run_batch(ledger, postings);
-    }
     if (owes(ledger)) /* the last chance: what is still owed then will be found as INTENT, and be in doubt */
         repair(ledger);
     return NULL;
@@ -634,8 +456,8 @@ static void *ledger_main(void *argument)
 
 void ledger_post(struct ledger *ledger, struct posting *posting)
 {
-    posting->posted_ns = clock_ns(CLOCK_MONOTONIC);
-    enqueue(ledger, posting);
+    posting->posted_ns = clock_monotonic_ns();
+    queue_add(&ledger->queue, posting);
 }
 
 /* ---- start and end ---------------------------------------------------------------------------------------------- */
@@ -689,18 +511,15 @@ static struct ledger *ledger_new(const struct store_options *options)
 {
     struct ledger *ledger = calloc(1, sizeof *ledger);
     struct machine_settings settings = machine_settings_of(options);
-    pthread_condattr_t attributes;
     if (ledger == NULL)
         return NULL;
     ledger->env.lock_fd = -1;
     ledger->machine = machine_new(&settings, (struct machine_answers){ on_claim_answered, ledger });
-    ledger->commit_delay_us = options->commit_delay_us < 999999 ? options->commit_delay_us : 999999;
-    pthread_mutex_init(&ledger->lock, NULL);
-    pthread_mutex_init(&ledger->figures_lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&ledger->is_posted, &attributes);
-    pthread_condattr_destroy(&attributes);
+    ledger->commit_delay_ns = options->commit_delay_us * UINT64_C(1000);
+    ledger->backup.env = &ledger->env;
+    ledger->backup.queue = &ledger->queue;
+    queue_init(&ledger->queue);
+    figures_init(&ledger->figures);
     return ledger;
 }
 
@@ -711,9 +530,8 @@ static void ledger_free(struct ledger *ledger)
     owed_clear(&ledger->owed);
     machine_free(ledger->machine);
     env_deinit(&ledger->env);
-    pthread_cond_destroy(&ledger->is_posted);
-    pthread_mutex_destroy(&ledger->figures_lock);
-    pthread_mutex_destroy(&ledger->lock);
+    figures_deinit(&ledger->figures);
+    queue_deinit(&ledger->queue);
     free(ledger);
 }
 
@@ -727,10 +545,7 @@ static enum store_open_status start(struct ledger *ledger, const struct store_op
         status = begin_life(ledger, is_created, why, why_bytes_max);
     if (status != STORE_OPENED)
         return status;
-    ledger->figures.max_bytes = options->ledger_bytes_max;
-    ledger->figures.partitions_max = options->partitions_max;
-    ledger->figures.created_ms = ledger->row.created_ms;
-    ledger->figures.boot_count = ledger->row.boot_count;
+    figures_open(&ledger->figures, options, &ledger->row);
     env_reserve(&ledger->env);
     if (pthread_create(&ledger->thread, NULL, ledger_main, ledger) == 0)
         return STORE_OPENED;
@@ -759,19 +574,14 @@ void ledger_close(struct ledger *ledger)
 {
     if (ledger == NULL)
         return;
-    pthread_mutex_lock(&ledger->lock);
-    ledger->is_closing = true;
-    pthread_mutex_unlock(&ledger->lock);
-    pthread_cond_signal(&ledger->is_posted);
+    queue_close(&ledger->queue);
     pthread_join(ledger->thread, NULL);
     ledger_free(ledger);
 }
 
 void ledger_figures(struct ledger *ledger, struct store_figures *ret_figures)
 {
-    pthread_mutex_lock(&ledger->figures_lock);
-    *ret_figures = ledger->figures;
-    pthread_mutex_unlock(&ledger->figures_lock);
+    figures_get(&ledger->figures, ret_figures);
 }
 
 const char *ledger_id(const struct ledger *ledger)
