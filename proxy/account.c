@@ -132,10 +132,18 @@ static void count_records(const struct exchange *ex)
         metrics_add(COUNTER_BATCHES_REWRITTEN, 1);
 }
 
+/* The one whose failure is told; where nothing was sent it says nothing. */
+static const struct flight *told_flight(const struct exchange *ex)
+{
+    const struct flight *of_part = ex->parts != NULL ? split_flight(ex) : NULL;
+    return of_part != NULL ? of_part : &ex->flight;
+}
+
 static void log_record(const struct exchange *ex, size_t record, enum log_level level, const char *event)
 {
     const struct record_key *key = &ex->identified.records[record].key;
-    const char *detail = ex->flight.done != NULL ? ex->flight.detail : "";
+    const struct flight *flight = told_flight(ex);
+    const char *detail = flight->done != NULL ? flight->detail : "";
     LOG_EVENT_LIMITED(level, event, finish_rows[ex->finish].words, log_slice("topic", key->topic),
                       log_integer("partition", key->partition), log_integer("offset", key->offset),
                       log_integer("records", (int64_t)ex->identified.record_count),
@@ -196,8 +204,8 @@ static void log_end(const struct exchange *ex)
     case FINISH_BAD_ANSWER:
     case FINISH_REDIRECTED:
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "target.error", finish_rows[ex->finish].words,
-                          log_text("cause", attempt_error_name(ex->flight.error)),
-                          log_text("detail", ex->flight.detail));
+                          log_text("cause", attempt_error_name(told_flight(ex)->error)),
+                          log_text("detail", told_flight(ex)->detail));
         break;
     case FINISH_UNKEYED_REFUSED:
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "record.unkeyed", finish_rows[ex->finish].words,

@@ -77,8 +77,7 @@ static bool is_refusal_hidden(const struct exchange *ex)
 {
     if (ex->batch == BATCH_PLAIN)
         return true;
-    return ex->parts == NULL &&
-           batch_hides_refusal(ex->batch, ex->answer, &ex->identified, ex->sent, ex->loop->program->settings);
+    return batch_hides_refusal(ex->batch, ex->answer, &ex->identified, ex->sent, ex->loop->program->settings);
 }
 
 /* The worst outcome decides: a doubt is told before a refusal, a refusal before a success. */
@@ -109,12 +108,29 @@ static enum finish finish_rest(const struct exchange *ex, const struct flight *f
                                                                                           : finish;
 }
 
+/* Each part had an answer of its own.  A doubt is told first, then the failure of a part, whether it has coordinates or
+ * not: what is not told is not sent again. */
+static enum finish finish_split(const struct exchange *ex)
+{
+    const struct flight *flight = split_flight(ex);
+    if (any_outcome(ex, OUTCOME_UNKNOWN))
+        return FINISH_IN_DOUBT;
+    if (flight == NULL) /* a part that was never sent although none failed had no memory */
+        return split_is_whole(ex) ? FINISH_APPLIED : FINISH_NO_MEMORY;
+    if (flight->attempt_class == ATTEMPT_KNOWN && flight->response.status < 400)
+        return FINISH_REDIRECTED;
+    bool is_refused = flight->attempt_class == ATTEMPT_KNOWN && any_outcome(ex, OUTCOME_NOT_APPLIED);
+    return is_refused ? FINISH_REJECTED : finish_unkeyed(flight);
+}
+
 enum finish answer_finish_of(const struct exchange *ex)
 {
     struct exchange *own = (struct exchange *)(uintptr_t)ex; /* only to ask which flight counts */
     const struct flight *flight = deciding_flight(own);
     if (!ex->is_keyed || ex->mode == MODE_OBSERVE)
         return finish_unkeyed(flight);
+    if (ex->parts != NULL)
+        return finish_split(ex);
     return ex->claim.ret_claim_id == 0 ? finish_rest(ex, flight) : finish_keyed(ex, flight);
 }
 

@@ -87,8 +87,10 @@ void exchange_flight_begin(struct flight *flight, const struct exchange *ex, con
 /* split.c - each element of a batch in a request of its own */
 MUST_CHECK bool split_start(struct exchange *ex); /* false: no memory, nothing was sent */
 void split_free(struct parts *parts);             /* NULL is fine */
-/* The flight whose answer the connector gets: the first that failed, else the only one; NULL: none. */
+/* The flight whose failure is told: the first of the request that failed with an answer, else the first that failed;
+ * NULL: none did.  Its answer is the only one that is kept. */
 struct flight *split_flight(const struct exchange *ex);
+bool split_is_whole(const struct exchange *ex);     /* each part was sent, and applied */
 bool split_is_unsettled(const struct exchange *ex); /* a result is not on disk */
 
 /* ack_poll.c - acknowledgements of Splunk's Event Collector */

@@ -13,16 +13,22 @@
 
 #include "exchange_state.h"
 
+/* A part on its way, and once it has ended the one whose failure is told: with its room for fields and answer it is a
+ * hundred times as large as a part. */
+struct sending {
+    struct part *part; /* borrowed */
+    struct plan plan;  /* owned parts */
+    struct pass pass;
+    struct flight flight;
+    struct settlement settlement;
+    uint64_t retries_left;
+};
+
 struct part {
     struct parts *split; /* borrowed */
     size_t site;
     struct lane *lane; /* borrowed */
     struct part *next; /* of the lane */
-    struct plan plan;  /* owned parts, while it is on its way */
-    struct pass *pass; /* owned, while it is on its way */
-    struct flight flight;
-    struct settlement settlement;
-    uint64_t retries_left;
     enum outcome outcome;
     bool is_ended; /* its outcome is known */
 };
@@ -40,6 +46,7 @@ struct parts {
     size_t lane_count;
     struct lane *first_ready, *last_ready;
     size_t running_count;         /* lanes with a part on its way */
+    struct sending *told;         /* owned: the failure that is told; NULL: none */
     enum verdict *rest;           /* owned: NEW for the records whose turn never came */
     struct settlement settlement; /* of the rest */
     bool is_unsettled;
@@ -66,77 +73,122 @@ static void lane_ready(struct parts *split, struct lane *lane)
     split->last_ready = lane;
 }
 
-/* What only a part on its way needs. */
-static void part_land(struct part *part)
+/* NULL: no memory. */
+static struct sending *sending_new(struct part *part)
 {
-    plan_deinit(&part->plan);
-    free(part->pass);
-    part->pass = NULL;
+    const struct exchange *ex = part->split->ex;
+    const struct settings *settings = ex->loop->program->settings;
+    struct sending *sending = malloc(sizeof *sending);
+    if (sending == NULL)
+        return NULL;
+    if (!plan_build_site(ex->request, &ex->identified, part->site, ex->is_keyed && settings->is_stripped,
+                         &sending->plan)) {
+        free(sending);
+        return NULL;
+    }
+    sending->part = part;
+    sending->retries_left = settings->connect_retries;
+    memset(&sending->flight, 0, sizeof sending->flight);
+    return sending;
+}
+
+static void sending_free(struct sending *sending)
+{
+    if (sending == NULL)
+        return;
+    plan_deinit(&sending->plan);
+    flight_deinit(&sending->flight);
+    free(sending);
 }
 
 /* ---- one part ------------------------------------------------------------------------------------------------ */
 
-/* A failure stops the lane: what follows keeps its place behind it. */
-static void lane_go_on(struct part *part)
+/* What the target said comes before what it did not say, and then what stands first in the request. */
+static bool is_told_before(const struct sending *sending, const struct sending *other)
 {
+    bool is_known = sending->flight.attempt_class == ATTEMPT_KNOWN;
+    if (other == NULL || is_known != (other->flight.attempt_class == ATTEMPT_KNOWN))
+        return other == NULL || is_known;
+    return sending->part < other->part;
+}
+
+/* At most one failure is told, so that no other answer is kept. */
+static void sending_end(struct sending *sending)
+{
+    struct parts *split = sending->part->split;
+    struct sending *over = sending;
+    if (sending->part->outcome != OUTCOME_APPLIED && is_told_before(sending, split->told)) {
+        over = split->told;
+        split->told = sending;
+    }
+    sending_free(over);
+}
+
+/* A failure stops the lane: what follows keeps its place behind it. */
+static void lane_go_on(struct sending *sending)
+{
+    struct part *part = sending->part;
     struct parts *split = part->split;
     split->running_count--;
     if (part->outcome == OUTCOME_APPLIED && part->lane->first != NULL)
         lane_ready(split, part->lane);
+    sending_end(sending);
     split_pump(split);
 }
 
 static void part_settled(struct settlement *settlement, enum store_status status)
 {
-    struct part *part = OWNER_OF(settlement, struct part, settlement);
-    part->split->is_unsettled = part->split->is_unsettled || status != STORE_OK;
-    lane_go_on(part);
+    struct sending *sending = OWNER_OF(settlement, struct sending, settlement);
+    struct parts *split = sending->part->split;
+    split->is_unsettled = split->is_unsettled || status != STORE_OK;
+    lane_go_on(sending);
 }
 
-static void part_end(struct part *part, enum outcome outcome)
+static void part_end(struct sending *sending, enum outcome outcome)
 {
+    struct part *part = sending->part;
     struct exchange *ex = part->split->ex;
     size_t record = record_of(part);
     part->outcome = outcome;
     part->is_ended = true;
-    part_land(part);
     if (record == NO_RECORD || ex->claim.ret_claim_id == 0) {
-        lane_go_on(part);
+        lane_go_on(sending);
         return;
     }
     ex->outcomes[record] = outcome;
-    part->settlement = (struct settlement){ .claim_id = ex->claim.ret_claim_id,
-                                            .records = &ex->identified.records[record],
-                                            .verdicts = &ex->verdicts[record],
-                                            .outcomes = &ex->outcomes[record],
-                                            .record_count = 1,
-                                            .cause = doubt_cause_of(&part->flight),
-                                            .detail = part->flight.detail,
-                                            .done = part_settled };
-    store_settle(ex->loop->port, &part->settlement);
+    sending->settlement = (struct settlement){ .claim_id = ex->claim.ret_claim_id,
+                                               .records = &ex->identified.records[record],
+                                               .verdicts = &ex->verdicts[record],
+                                               .outcomes = &ex->outcomes[record],
+                                               .record_count = 1,
+                                               .cause = doubt_cause_of(&sending->flight),
+                                               .detail = sending->flight.detail,
+                                               .done = part_settled };
+    store_settle(ex->loop->port, &sending->settlement);
 }
 
 static void part_on_outcome(struct flight *flight);
 
-static void part_fly(struct part *part)
+static void part_fly(struct sending *sending)
 {
-    exchange_flight_begin(&part->flight, part->split->ex, &part->plan, part->pass, part_on_outcome);
+    exchange_flight_begin(&sending->flight, sending->part->split->ex, &sending->plan, &sending->pass,
+                          part_on_outcome);
 }
 
 static void part_on_outcome(struct flight *flight)
 {
-    struct part *part = OWNER_OF(flight, struct part, flight);
-    struct exchange *ex = part->split->ex;
+    struct sending *sending = OWNER_OF(flight, struct sending, flight);
+    struct exchange *ex = sending->part->split->ex;
     if (flight->sent_ns != 0)
         ex->target_ns += flight->ended_ns - flight->sent_ns;
     if (flight->attempt_class == ATTEMPT_NOT_SENT && flight->error != ATTEMPT_ERROR_QUEUE &&
-        part->retries_left > 0) {
-        part->retries_left--;
-        part_fly(part);
+        sending->retries_left > 0) {
+        sending->retries_left--;
+        part_fly(sending);
         return;
     }
     int status = flight->attempt_class == ATTEMPT_KNOWN ? flight->response.status : 0;
-    part_end(part, outcome_of(flight->attempt_class, status, ex->loop->program->settings));
+    part_end(sending, outcome_of(flight->attempt_class, status, ex->loop->program->settings));
 }
 
 /* False: no memory; nothing was sent. */
@@ -144,17 +196,15 @@ static bool part_start(struct part *part)
 {
     const struct exchange *ex = part->split->ex;
     const struct settings *settings = ex->loop->program->settings;
+    struct sending *sending = sending_new(part);
     size_t record = record_of(part);
-    part->pass = malloc(sizeof *part->pass);
-    if (part->pass == NULL || !plan_build_site(ex->request, &ex->identified, part->site,
-                                               ex->is_keyed && settings->is_stripped, &part->plan))
+    if (sending == NULL)
         return false;
-    pass_build(part->pass, ex->request, NULL, &ex->credentials->settings,
+    pass_build(&sending->pass, ex->request, NULL, &ex->credentials->settings,
                settings->is_via_added ? ex->loop->program->via : NULL);
     if (record != NO_RECORD)
-        pass_key_add(part->pass, &ex->identified.records[record], settings);
-    part->retries_left = settings->connect_retries;
-    part_fly(part);
+        pass_key_add(&sending->pass, &ex->identified.records[record], settings);
+    part_fly(sending);
     return true;
 }
 
@@ -210,12 +260,10 @@ static void split_pump(struct parts *split)
         if (split->first_ready == NULL)
             split->last_ready = NULL;
         struct part *part = lane->first;
-        if (part_start(part)) {
-            lane->first = part->next;
-            split->running_count++;
-        } else {
-            part_land(part); /* the lane stays where it is: its rest is given back */
-        }
+        if (!part_start(part)) /* the lane stays where it is: its rest is given back */
+            continue;
+        lane->first = part->next;
+        split->running_count++;
     }
     if (split->running_count == 0 && split->is_started)
         split_end(split);
@@ -288,10 +336,7 @@ void split_free(struct parts *split)
 {
     if (split == NULL)
         return;
-    for (size_t i = 0; split->parts != NULL && i < split->part_count; i++) {
-        part_land(&split->parts[i]);
-        flight_deinit(&split->parts[i].flight);
-    }
+    sending_free(split->told);
     free(split->parts);
     free(split->lanes);
     free(split->rest);
@@ -328,23 +373,17 @@ bool split_start(struct exchange *ex)
 
 struct flight *split_flight(const struct exchange *ex)
 {
-    struct parts *split = ex->parts;
-    struct flight *unsent = NULL;
-    size_t ended_count = 0, last = 0;
+    return ex->parts->told == NULL ? NULL : &ex->parts->told->flight;
+}
+
+bool split_is_whole(const struct exchange *ex)
+{
+    const struct parts *split = ex->parts;
     for (size_t i = 0; i < split->part_count; i++) {
-        struct part *part = &split->parts[i];
-        if (!part->is_ended)
-            continue;
-        if (part->outcome != OUTCOME_APPLIED && part->flight.attempt_class == ATTEMPT_KNOWN)
-            return &part->flight;
-        if (part->outcome != OUTCOME_APPLIED && unsent == NULL)
-            unsent = &part->flight;
-        ended_count++;
-        last = i;
+        if (!split->parts[i].is_ended || split->parts[i].outcome != OUTCOME_APPLIED)
+            return false;
     }
-    if (unsent != NULL)
-        return unsent;
-    return ended_count == 1 ? &split->parts[last].flight : NULL;
+    return true;
 }
 
 bool split_is_unsettled(const struct exchange *ex)

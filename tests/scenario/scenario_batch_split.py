@@ -5,8 +5,10 @@ side up to a bound.  One doubtful answer leaves one record in doubt, and what fo
 
 import json
 import threading
+import unittest
 
 import batches
+import harness
 from batches import BatchScenario, Reply, array, bulk, lines, record, records
 
 PARTITIONS = 6
@@ -181,8 +183,37 @@ class Test(BatchScenario):
 
     def test_elements_without_coordinates_go_too(self):
         self.serve()
-        self.assertEqual(self.deliver(array([b'{"x":1}', record(1), b'{"x":2}'])).status, 200)
-        self.assertEqual(sorted(seen.body for seen in self.written()), sorted([b'{"x":1}', record(1), b'{"x":2}']))
+        body, plain = array([b'{"x":1}', record(1), b'{"x":2}']), [b'{"x":1}', b'{"x":2}']
+        self.assertEqual(self.deliver(body).status, 200)
+        self.assertEqual(sorted(seen.body for seen in self.written()), sorted([*plain, record(1)]))
+        answer = self.deliver(body)  # the record is known, the others cannot be
+        self.assertEqual((answer.status, answer.outcome), (200, "applied"), answer)
+        self.assertEqual([seen.body for seen in self.written(3)], plain)
+
+    def test_the_failure_of_an_element_without_coordinates_is_told(self):
+        """Whoever hears of success would not send it again."""
+        body = array([record(1), b'{"x":1}', b'{"x":2}'])
+        replies = [(Reply(status=500, body=b"broken"), 500), (Reply(status=422, body=b"not this"), 422),
+                   (Reply(cut="answer", end="rst"), 503), (Reply(status=302), 503)]
+        self.serve()
+        for reply, status in replies:
+            self.target.choose = lambda seen: Reply() if seen.keys[0] else reply
+            for _ in range(2):  # beside a new record, and beside a known one
+                answer = self.deliver(body)
+                self.assertEqual(answer.status, status, answer)
+                self.assertEqual(answer.body, reply.body if status == reply.status else answer.body)
+        self.assertEqual(self.states(1), ["applied"])
+
+    @unittest.skipIf(harness.is_sanitized(), "a sanitizer keeps what was freed")
+    def test_what_parts_took_is_not_kept(self):
+        """A part on its way takes 7 KiB and its answer; one that is waiting or over next to nothing."""
+        self.serve(SPLIT_PARALLEL="64", TARGET_CONNECTIONS="64")
+        some = [record(offset, "orders", partition) for offset in range(20) for partition in range(200)]
+        self.assertEqual(self.deliver(array(some), timeout=60).outcome, "applied")
+        self.assertLess(harness.rss_kib(self.proxy.process.pid, "VmHWM"), 27 << 10)
+        self.target.choose = lambda seen: Reply(body=bytes(1 << 20))
+        self.assertEqual(self.deliver(array(records(*range(64), topic="large"))).outcome, "applied")
+        self.assertLess(harness.rss_kib(self.proxy.process.pid, "VmHWM"), 40 << 10)
 
 
 for shape_ in batches.SHAPES:
