@@ -36,7 +36,9 @@ struct ack_poll {
 static void expired_settled(struct settlement *settlement, enum store_status status)
 {
     struct ack *ack = (struct ack *)(void *)((char *)settlement - offsetof(struct ack, settlement));
+    struct loop *loop = ack->context;
     (void)status; /* the ledger goes on trying by itself; nobody waits for it here */
+    loop->unwaited_count--;
     ack_free(ack);
 }
 
@@ -63,6 +65,14 @@ static void ack_settle(struct store_port *port, struct ack *ack, enum outcome ou
     store_settle(port, &ack->settlement);
 }
 
+/* No exchange waits for it. */
+static void ack_give_up(struct loop *loop, struct ack *ack, const char *detail)
+{
+    loop->unwaited_count++;
+    ack->context = loop;
+    ack_settle(loop->port, ack, OUTCOME_UNKNOWN, detail, expired_settled);
+}
+
 bool ack_claim_keep(struct exchange *ex)
 {
     struct loop *loop = ex->loop;
@@ -71,8 +81,7 @@ bool ack_claim_keep(struct exchange *ex)
                                         ex->claim.ret_claim_id, ex->identified.records, ex->verdicts,
                                         ex->identified.record_count, clock_monotonic_ns(), &replaced);
     if (replaced != NULL)
-        ack_settle(loop->port, replaced, OUTCOME_UNKNOWN,
-                   "the target began to count its acknowledgements anew", expired_settled);
+        ack_give_up(loop, replaced, "the target began to count its acknowledgements anew");
     if (status == ACKS_OPENED)
         return true;
     for (size_t i = 0; i < ex->identified.record_count; i++)
@@ -89,7 +98,7 @@ void ack_sweep(struct loop *loop)
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "record.in_doubt", "the target never acknowledged a batch",
                           log_integer("ack_id", ack->ack_id),
                           log_integer("records", (int64_t)ack->record_count));
-        ack_settle(loop->port, ack, OUTCOME_UNKNOWN, "received, but never acknowledged", expired_settled);
+        ack_give_up(loop, ack, "received, but never acknowledged");
     }
 }
 

@@ -3,6 +3,7 @@
  */
 #include "loop.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -76,11 +77,22 @@ static bool loop_start(struct loop *loop, unsigned connections_max)
            event_add(loop->tick, &tick) == 0;
 }
 
+/* What is lent to the ledger comes back before its port goes. */
+static void settlements_finish(struct loop *loop)
+{
+    while (loop->unwaited_count > 0) {
+        struct pollfd port = { .fd = store_port_fd(loop->port), .events = POLLIN };
+        if (poll(&port, 1, -1) > 0)
+            store_port_deliver(loop->port);
+    }
+}
+
 /* [loop] What was made on this thread is freed on it. */
 static void loop_stop(struct loop *loop)
 {
     conn_free_all(&loop->service);
     upstream_free(loop->upstream);
+    settlements_finish(loop);
     exchange_free_spares(loop);
     struct event *events[] = { loop->wake, loop->port_ready, loop->tick };
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {

@@ -51,6 +51,7 @@ struct loop {
     struct conn_service service;      /* the data port */
     struct exchange *spare_exchanges; /* owned: free list */
     size_t spare_count;
+    size_t unwaited_count;     /* settlements that are lent to the ledger and that no exchange waits for */
     atomic_size_t connections; /* of this loop: the acceptor takes the least */
     /* loop.c's */
     pthread_t thread;

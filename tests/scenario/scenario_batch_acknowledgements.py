@@ -118,6 +118,17 @@ class Test(BatchScenario):
         self.proxy.start()
         self.assertEqual(self.doubts(), ["orders/0/1", "orders/0/2"])
 
+    def test_an_orderly_end_waits_for_what_expired_just_before_it(self):
+        self.serve(ACK_TIMEOUT="1s", COMMIT_DELAY="1s")
+        self.collect(records(1, 2))
+        def is_expired():
+            with open(self.proxy.log) as log:
+                return "never acknowledged" in log.read()
+        batches.wait_for(is_expired, "the expiry", 20)
+        self.assertEqual(self.proxy.stop(), 0)  # a second before the doubt is on the disk
+        self.proxy.start()
+        self.assertEqual(self.doubts(), ["orders/0/1", "orders/0/2"])
+
     def test_D1_a_connector_that_is_killed_leaves_its_batch_to_the_expiry(self):
         self.serve(ACK_TIMEOUT="1s", WAIT="50ms")
         held = threading.Event()
