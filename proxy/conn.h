@@ -3,7 +3,7 @@
  *
  *     accepted fd (--> TLS) --> head --> body --> on_request() ... conn_reply() --> written --> next head
  *
- * Hides bufferevents.  Strict codec (http1.h), absolute deadlines, caps; while a request is being worked on nothing is
+ * Hides bufferevents: conn*.c alone name them.  Strict codec (http1.h), absolute deadlines, caps; while a request is being worked on nothing is
  * read, so that pipelined requests wait in order.  A connector that leaves meanwhile is noticed when its answer is
  * written; its exchange runs on.
  * Threads: [loop] the one that the connection was given to.
@@ -75,10 +75,5 @@ bool conn_drop_idlest(struct conn_service *service);
 void conn_drain_all(struct conn_service *service);
 /* Free all, whatever they are doing; on_gone() is told of unanswered requests. */
 void conn_free_all(struct conn_service *service);
-void request_free(struct request *request); /* NULL is fine */
-/* Take BYTE_COUNT for the body of REQUEST from its pool.  False: the bodies that are here leave no room for it. */
-MUST_CHECK bool request_room_take(struct request *request, size_t byte_count);
-/* Standard words for a status, "" when there are none. */
-const char *http_reason(int status);
 
 #endif

@@ -2,13 +2,15 @@
  * reply_head.h - the head of a reply as it goes over the socket: status line, Date, fields, framing.
  *
  * Whatever the client's version, we answer as HTTP/1.1 (RFC 9110, 2.5).  The target's own words for a status are never
- * passed on; ours stand in http_reason() (conn.h).
+ * passed on; ours stand in http_reason().
  */
 #ifndef SINKONCE_REPLY_HEAD_H
 #define SINKONCE_REPLY_HEAD_H
 
 #include "conn.h"
 
+/* [any] Standard words for a status, "" when there are none. */
+const char *http_reason(int status);
 /* A body is sent: not for HEAD, 1xx, 204 and 304 (RFC 9110, 6.4.1). */
 bool reply_has_body(const struct reply *reply);
 /* REPLY becomes the answer to a HEAD: without content, whatever the status, and with the length that it would have (RFC

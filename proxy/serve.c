@@ -36,6 +36,7 @@
 #include "metrics.h"
 #include "prober.h"
 #include "reload.h"
+#include "reply_head.h"
 #include "settings_url.h"
 
 enum {

@@ -36,10 +36,10 @@ nowhere() { only_in "$1" "$2" 'no file'; }
 check_includes() {
     only_in 'lmdb outside the ledger' '#include <lmdb\.h>' 'store/(env|rows_lmdb)\.[ch]'
     only_in 'curl outside the target client' '#include <curl/' 'proxy/(upstream[a-z_]*\.[ch]|cli_http\.c|cli_version\.c)'
-    only_in 'bufferevents outside connections' '#include <event2/(bufferevent|buffer)' 'proxy/conn\.c'
+    only_in 'bufferevents outside connections' '#include <event2/(bufferevent|buffer)' 'proxy/conn(_read|_write)?\.c'
     only_in 'OpenSSL outside the TLS files' '#include <openssl/' 'proxy/(tls[a-z_]*|cli_version)\.[ch]'
     only_in 'libevent outside the loops' '#include <event2/' \
-        'proxy/(conn|listener|loop|loop_library|serve|prober|upstream[a-z_]*|admin_health|cli_version)\.[ch]'
+        'proxy/(conn|conn_read|conn_write|listener|loop|loop_library|serve|prober|upstream[a-z_]*|admin_health|cli_version)\.[ch]'
     only_in 'jansson on the path of records' '#include <jansson\.h>' 'proxy/(admin[a-z_]*\.[ch]|explain\.[ch]|serve\.c|cli_[a-z_]*\.[ch])'
     only_in 'xxhash outside the identification and the sums of rows' '#include <xxhash\.h>' '(proxy/(identify[a-z_]*|acks|cli_version)|store/rows_lmdb)\.[ch]'
     only_in 'compression outside the codings' '#include <(zlib|zstd)\.h>' 'proxy/(coding|cli_version)\.c'
