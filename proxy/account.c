@@ -132,39 +132,16 @@ static void count_records(const struct exchange *ex)
         metrics_add(COUNTER_BATCHES_REWRITTEN, 1);
 }
 
-/* The one whose failure is told; where nothing was sent it says nothing. */
-static const struct flight *told_flight(const struct exchange *ex)
+/* The first record that is a reason for the end, and how many there are of them. */
+static void log_reason(const struct exchange *ex, enum log_level level, const char *event,
+                       struct log_field more)
 {
-    const struct flight *of_part = ex->parts != NULL ? split_flight(ex) : NULL;
-    return of_part != NULL ? of_part : &ex->flight;
-}
-
-static void log_record(const struct exchange *ex, size_t record, enum log_level level, const char *event)
-{
-    const struct record_key *key = &ex->identified.records[record].key;
-    const struct flight *flight = told_flight(ex);
-    const char *detail = flight->done != NULL ? flight->detail : "";
-    LOG_EVENT_LIMITED(level, event, finish_rows[ex->finish].words, log_slice("topic", key->topic),
-                      log_integer("partition", key->partition), log_integer("offset", key->offset),
-                      log_integer("records", (int64_t)ex->identified.record_count),
-                      log_text("detail", detail));
-}
-
-/* The first record whose partition was never met, and how many there are of them. */
-static void log_partitions_full(const struct exchange *ex)
-{
-    size_t first = 0, total = 0;
-    for (size_t i = ex->identified.record_count; i > 0; i--) {
-        if (ex->verdicts[i - 1] != VERDICT_UNMET)
-            continue;
-        first = i - 1;
-        total++;
-    }
-    const struct record_key *key = &ex->identified.records[first].key;
-    LOG_EVENT_LIMITED(LOG_LEVEL_ERROR, "limit.hit", finish_rows[ex->finish].words,
-                      log_slice("topic", key->topic), log_integer("partition", key->partition),
-                      log_integer("offset", key->offset), log_integer("total", (int64_t)total),
-                      log_text("limit", "SINKONCE_MAX_PARTITIONS"));
+    const struct record *first = ex->identified.records;
+    size_t total = answer_reasons(ex, &first, 1);
+    LOG_EVENT_LIMITED(level, event, finish_rows[ex->finish].words, log_slice("topic", first->key.topic),
+                      log_integer("partition", first->key.partition),
+                      log_integer("offset", first->key.offset), log_integer("total", (int64_t)total),
+                      log_integer("records", (int64_t)ex->identified.record_count), more);
 }
 
 /* A ledger that cannot be written: why, and what to do.  The disk's own lack comes before the rest. */
@@ -182,15 +159,14 @@ static void log_ledger(const struct exchange *ex, const char *event, const char 
 /* One line for an end that somebody should look at; the rest is the access log's. */
 static void log_end(const struct exchange *ex)
 {
+    const struct flight *flight = answer_flight(ex);
     switch ((int)ex->finish) {
     case FINISH_IN_DOUBT:
-        log_record(ex, 0, LOG_LEVEL_WARN, "record.in_doubt");
+        log_reason(ex, LOG_LEVEL_WARN, "record.in_doubt", log_text("detail", flight->detail));
         break;
     case FINISH_CONFLICT:
-        log_record(ex, 0, LOG_LEVEL_ERROR, "record.conflict");
-        break;
     case FINISH_CONTRADICTION:
-        log_record(ex, ex->identified.contradicted, LOG_LEVEL_ERROR, "record.conflict");
+        log_reason(ex, LOG_LEVEL_ERROR, "record.conflict", log_text("detail", ""));
         break;
     case FINISH_LEDGER_FULL:
         log_ledger(ex, "ledger.full", "raise SINKONCE_LEDGER_MAX, or forget topics that are gone");
@@ -204,15 +180,15 @@ static void log_end(const struct exchange *ex)
     case FINISH_BAD_ANSWER:
     case FINISH_REDIRECTED:
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "target.error", finish_rows[ex->finish].words,
-                          log_text("cause", attempt_error_name(told_flight(ex)->error)),
-                          log_text("detail", told_flight(ex)->detail));
+                          log_text("cause", attempt_error_name(flight->error)),
+                          log_text("detail", flight->detail));
         break;
     case FINISH_UNKEYED_REFUSED:
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "record.unkeyed", finish_rows[ex->finish].words,
                           log_slice("path", ex->request->head.path));
         break;
     case FINISH_PARTITIONS_FULL:
-        log_partitions_full(ex);
+        log_reason(ex, LOG_LEVEL_ERROR, "limit.hit", log_text("limit", "SINKONCE_MAX_PARTITIONS"));
         break;
     case FINISH_BUSY:
     case FINISH_TOO_MANY_RECORDS:
@@ -231,8 +207,10 @@ static const char *label_of(const struct exchange *ex)
 {
     if (ex->finish != FINISH_FORWARDED)
         return finish_rows[ex->finish].label;
-    if (ex->is_keyed)
+    if (ex->is_keyed && answer_flight(ex)->response.status / 100 == 2)
         return finish_rows[FINISH_APPLIED].label;
+    if (ex->is_keyed)
+        return finish_rows[FINISH_FORWARDED].label;
     return is_write(ex) ? finish_rows[FINISH_UNKEYED].label : finish_rows[FINISH_FORWARDED].label;
 }
 

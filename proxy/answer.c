@@ -32,16 +32,15 @@ enum finish answer_finish_of_verdicts(const struct exchange *ex)
     return FINISH_NONE;
 }
 
-/* The flight whose answer counts; with nothing sent it is all zero. */
-static struct flight *deciding_flight(struct exchange *ex)
+const struct flight *answer_flight(const struct exchange *ex)
 {
-    struct flight *flight = ex->parts != NULL ? split_flight(ex) : NULL;
-    return flight != NULL ? flight : &ex->flight;
+    const struct flight *of_part = ex->parts != NULL ? split_flight(ex) : NULL;
+    return of_part != NULL ? of_part : &ex->flight;
 }
 
 static enum finish finish_not_sent(const struct flight *flight)
 {
-    if (flight->error == ATTEMPT_ERROR_NONE)
+    if (flight->error == ATTEMPT_ERROR_NONE) /* its connection had gone, and there was no memory for another try */
         return FINISH_NO_MEMORY;
     return flight->error == ATTEMPT_ERROR_QUEUE ? FINISH_TARGET_BUSY : FINISH_NOT_SENT;
 }
@@ -125,8 +124,7 @@ static enum finish finish_split(const struct exchange *ex)
 
 enum finish answer_finish_of(const struct exchange *ex)
 {
-    struct exchange *own = (struct exchange *)(uintptr_t)ex; /* only to ask which flight counts */
-    const struct flight *flight = deciding_flight(own);
+    const struct flight *flight = answer_flight(ex);
     if (!ex->is_keyed || ex->mode == MODE_OBSERVE)
         return finish_unkeyed(flight);
     if (ex->parts != NULL)
@@ -134,57 +132,58 @@ enum finish answer_finish_of(const struct exchange *ex)
     return ex->claim.ret_claim_id == 0 ? finish_rest(ex, flight) : finish_keyed(ex, flight);
 }
 
-/* Is record I a reason for the answer that its request gets? */
+/* Is record I a reason for the end that its request came to? */
 static bool is_reason(const struct exchange *ex, size_t i)
 {
-    enum verdict verdict = ex->verdicts[i];
-    if (ex->finish == FINISH_PARTITIONS_FULL)
-        return verdict == VERDICT_UNMET;
-    if (ex->claim.ret_claim_id != 0)
-        return verdict == VERDICT_NEW && ex->outcomes[i] == OUTCOME_UNKNOWN;
-    return verdict == VERDICT_IN_DOUBT || verdict == VERDICT_IN_FLIGHT || verdict == VERDICT_CONFLICT;
+    switch ((int)ex->finish) {
+    case FINISH_CONTRADICTION:
+        return i == ex->identified.contradicted;
+    case FINISH_PARTITIONS_FULL:
+        return ex->verdicts[i] == VERDICT_UNMET;
+    case FINISH_CONFLICT:
+        return ex->verdicts[i] == VERDICT_CONFLICT;
+    case FINISH_IN_FLIGHT:
+        return ex->verdicts[i] == VERDICT_IN_FLIGHT;
+    case FINISH_IN_DOUBT:
+        if (ex->claim.ret_claim_id == 0)
+            return ex->verdicts[i] == VERDICT_IN_DOUBT;
+        return ex->verdicts[i] == VERDICT_NEW && ex->outcomes[i] == OUTCOME_UNKNOWN;
+    default:
+        return false;
+    }
 }
 
-/* The first few records that are the reason for the answer, for its body. */
-static size_t name_records(const struct exchange *ex, const struct record *named[], size_t *ret_total)
+size_t answer_reasons(const struct exchange *ex, const struct record *ret_named[], size_t named_max)
 {
-    size_t named_count = 0;
-    *ret_total = 0;
-    if (ex->finish == FINISH_CONTRADICTION) {
-        named[0] = &ex->identified.records[ex->identified.contradicted];
-        *ret_total = 1;
-        return 1;
-    }
-    for (size_t i = 0; ex->verdicts != NULL && i < ex->identified.record_count; i++) {
+    size_t count = 0;
+    for (size_t i = 0; i < ex->identified.record_count; i++) {
         if (!is_reason(ex, i))
             continue;
-        (*ret_total)++;
-        if (named_count < REPLY_RECORDS_NAMED_MAX)
-            named[named_count++] = &ex->identified.records[i];
+        if (count < named_max)
+            ret_named[count] = &ex->identified.records[i];
+        count++;
     }
-    return named_count;
+    return count;
 }
 
 static void answer_own(const struct exchange *ex, struct reply_room *room, enum finish finish)
 {
     const struct record *named[REPLY_RECORDS_NAMED_MAX];
-    size_t total = 0;
     if (finish == FINISH_UNKEYED_REFUSED) {
         const struct broken broken = broken_find(&ex->identified);
         reply_unkeyed(room, &broken);
         return;
     }
-    bool is_about_records = finish == FINISH_IN_DOUBT || finish == FINISH_IN_FLIGHT ||
-                            finish == FINISH_CONFLICT || finish == FINISH_CONTRADICTION ||
-                            finish == FINISH_PARTITIONS_FULL;
-    size_t named_count = is_about_records ? name_records(ex, named, &total) : 0;
+    size_t total = answer_reasons(ex, named, REPLY_RECORDS_NAMED_MAX);
+    size_t named_count = total < REPLY_RECORDS_NAMED_MAX ? total : REPLY_RECORDS_NAMED_MAX;
     reply_own(room, finish, ex->dialect, ex->loop->program->settings, named, named_count, total);
 }
 
 /* The target's answer on its way back.  A body that ended early is left out: it must not look whole. */
 static void answer_pass(struct exchange *ex, struct reply_room *room)
 {
-    struct flight *flight = deciding_flight(ex);
+    struct flight *of_part = ex->parts != NULL ? split_flight(ex) : NULL;
+    struct flight *flight = of_part != NULL ? of_part : &ex->flight;
     bool is_damaged = flight->is_answer_damaged;
     char *body = is_damaged ? NULL : flight->answer;
     if (!is_damaged)
@@ -236,7 +235,7 @@ static void answer_body_made(struct exchange *ex, struct reply_room *room, size_
 /* Nothing was dropped: as it came, unless it contradicts itself. */
 static void answer_forwarded(struct exchange *ex, struct reply_room *room)
 {
-    struct flight *flight = deciding_flight(ex);
+    const struct flight *flight = answer_flight(ex);
     const char *type = NULL;
     size_t bytes = 0;
     bool is_read = ex->batch == BATCH_BULK && ex->claim.ret_claim_id != 0 && ex->parts == NULL &&
@@ -255,7 +254,7 @@ static void answer_forwarded(struct exchange *ex, struct reply_room *room)
 /* Some were dropped, the target has answered for the others with 2xx. */
 static void answer_partial(struct exchange *ex, struct reply_room *room)
 {
-    struct flight *flight = deciding_flight(ex);
+    const struct flight *flight = answer_flight(ex);
     const char *type = NULL;
     size_t bytes = 0;
     if (ex->batch == BATCH_SPLUNK) { /* its code and ackId mean the batch as it is now */

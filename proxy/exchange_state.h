@@ -105,6 +105,10 @@ MUST_CHECK bool ack_claim_keep(struct exchange *ex);
 /* answer.c - decides the end and gives the answer */
 enum finish answer_finish_of(const struct exchange *ex);          /* after the target has answered */
 enum finish answer_finish_of_verdicts(const struct exchange *ex); /* NONE: go on and send */
+/* The flight whose result counts, that of a part when the request was split; with nothing sent it is all zero. */
+const struct flight *answer_flight(const struct exchange *ex);
+/* How many records are the reason for the end; the first few of them go into RET_NAMED, which has NAMED_MAX cells. */
+size_t answer_reasons(const struct exchange *ex, const struct record *ret_named[], size_t named_max);
 void answer_send(struct exchange *ex);
 
 /* account.c - counters and logs, once per exchange */

@@ -8,6 +8,7 @@ up, the program has ended well on SIGTERM, and its log holds no report of a sani
 
 import functools
 import http.client
+import json
 import os
 import re
 import socket
@@ -175,6 +176,18 @@ class Scenario(unittest.TestCase):
         status, page = self.proxy.admin("GET", "/events?limit=1000")
         self.assertEqual(status, 200, page)
         return [row for row in page["events"] if kind is None or row["event"] == kind]
+
+    def logged(self, event):
+        """The lines of the program's log that tell of this event, oldest first."""
+        with open(self.proxy.log, errors="replace") as log:
+            lines = [json.loads(line) for line in log if line.startswith("{") and line.endswith("}\n")]
+        return [line for line in lines if line.get("event") == event]
+
+    def assert_logged(self, wanted):
+        """The first line of WANTED's event holds all of WANTED.  It may come after the answer."""
+        wait_for(lambda: self.logged(wanted["event"]), wanted["event"], PATIENCE, [self.proxy.log])
+        line = self.logged(wanted["event"])[0]
+        self.assertEqual({name: line.get(name) for name in wanted}, wanted)
 
 
 def straight_and_killed(test):

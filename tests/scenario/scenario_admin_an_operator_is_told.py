@@ -18,12 +18,6 @@ class Test(harness.Scenario):
     def warnings(self):
         return self.proxy.admin("GET", "/status")[1]["warnings"]
 
-    def logged(self, event):
-        """The log's lines of that event."""
-        with open(self.proxy.log, errors="replace") as log:
-            lines = [json.loads(line) for line in log if line.startswith("{")]
-        return [line for line in lines if line["event"] == event]
-
     # warnings
 
     def assert_warned(self, *words):

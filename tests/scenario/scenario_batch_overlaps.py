@@ -6,7 +6,8 @@ whatever the boundaries, the shape or the order in which batches come back.
 import threading
 
 import batches
-from batches import BatchScenario, Reply, array, bulk, envelope, lines, record, records, stored
+from batches import BatchScenario, Reply, array, bulk, envelope, lines, record, records, stored, wait_for
+from harness import PATIENCE
 
 ORDERS_100_TO_103 = ["orders/0/100", "orders/0/101", "orders/0/102", "orders/0/103"]
 
@@ -50,6 +51,28 @@ class Test(BatchScenario):
         self.assert_own(answer, 503, "conflict", "conflict")
         self.assertEqual(answer.json()["records"], [{"topic": "orders", "partition": 0, "offset": 2}])
         self.assertEqual((len(self.written()), self.state(3)), (1, "absent"))
+
+    def test_only_the_records_that_are_the_reason_are_named(self):
+        """In the answer as in the log: who looks for a conflict must not be led to a record that only waits."""
+        self.serve(ACCESS_LOG="all")
+        self.deliver(array(records(1)))
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+        self.target.choose = lambda seen: batches.Reply(held=gate, cut="head")
+        running = self.later(self.deliver, record(2))
+        self.wait_held(1)
+        answer = self.deliver(array([record(2), record(1, other=1), record(3)]))
+        self.assert_own(answer, 503, "conflict", "conflict")
+        named = {"topic": "orders", "partition": 0, "offset": 1}
+        self.assertEqual((answer.json()["records"], answer.json()["total"]), ([named], 1))
+        self.assert_logged({"event": "record.conflict", **named, "total": 1, "records": 3})
+        gate.set()
+        self.assert_own(running.result(), 503, "in-doubt", "in-doubt")
+        self.target.choose = lambda seen: Reply(status=400) if seen.keys == [None] else Reply()
+        self.deliver(record(1, "others"))
+        self.assertEqual(self.deliver(array([record(1, "others"), b'{"x":1}'])).status, 400)
+        outcomes = ["applied", "conflict", "in-doubt", "applied", "forwarded"]
+        wait_for(lambda: [line["outcome"] for line in self.logged("http.access")] == outcomes, "a line for each", PATIENCE)
 
     def test_one_record_several_times_in_a_request_is_sent_once(self):
         self.serve()

@@ -100,6 +100,10 @@ class Test(BatchScenario):
             self.assertEqual(self.doubts()[-1], topic + "/1/2")
             self.assertEqual(len(self.doubts()), number + 1)
             self.assertEqual(self.state(3, topic, 1), "absent")
+        (doubt,) = self.proxy.in_doubt("t0")
+        self.assertNotEqual(doubt["detail"], "")
+        self.assert_logged({"event": "record.in_doubt", "topic": "t0", "partition": 1, "offset": 2, "total": 1,
+                            "records": 4 * PARTITIONS, "detail": doubt["detail"]})
         self.target.choose = lambda seen: Reply()
         for doubt in self.doubts():
             self.proxy.resolve(doubt, self.target.count(doubt) > 0)
@@ -156,6 +160,7 @@ class Test(BatchScenario):
         self.target.choose = choose
         answer = self.deliver(array(records(*range(6))))
         self.assertEqual(answer.status, 503, answer)
+        self.assert_logged({"event": "target.error", "cause": "connect"})
         self.assertEqual(self.doubts(), [])
         self.assertEqual(self.states(*range(6)), ["applied"] * 3 + ["absent"] * 3)
 
