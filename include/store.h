@@ -63,8 +63,10 @@ enum doubt_policy {
 
 enum outcome {
     OUTCOME_APPLIED,
-    OUTCOME_NOT_APPLIED, /* the target refused it: free again */
-    OUTCOME_NOT_SENT,    /* no byte can have left: free again, or in doubt again when a policy had re-opened it */
+    /* The two free the record again.  When a policy had re-opened it, it is in doubt again: they say nothing about what
+     * was sent before. */
+    OUTCOME_NOT_APPLIED, /* the target refused it */
+    OUTCOME_NOT_SENT,    /* no byte can have left */
     OUTCOME_UNKNOWN,     /* becomes IN_DOUBT */
 };
 

@@ -33,16 +33,19 @@ void settle_applied(struct machine *machine, struct open_range *range)
     free(marks);
 }
 
-/* Nothing was sent under this claim, so the record is what it was before: free, or in doubt.  A doubt that a policy
- * re-opened in vain must not vanish: its first sending may have been applied. */
-static void give_back(struct machine *machine, struct open_range *range)
+/* This claim had no effect, because nothing was sent or the target refused it: the record is what it was before, free or
+ * in doubt.  A doubt that a policy re-opened in vain must not vanish: its first sending may have been applied. */
+static void give_back(struct machine *machine, struct open_range *range, bool is_refused)
 {
     if (range->row.attempts <= 1) {
         opens_remove(machine, range);
         return;
     }
-    range->row.attempts--;
-    opens_doubt(machine, range, range->row.cause, "re-opened, and nothing was sent", machine->now.unix_ms);
+    range->row.attempts -= !is_refused;
+    opens_doubt(machine, range, range->row.cause,
+                is_refused ? "sent again, and refused; an earlier sending may have been applied"
+                           : "re-opened, and nothing was sent",
+                machine->now.unix_ms);
     audit_event(machine, EVENT_IN_DOUBT, range->partition, range->first, range->row.last, range->row.detail);
 }
 
@@ -57,10 +60,8 @@ static void settle_range(struct machine *machine, struct open_range *range,
         settle_applied(machine, range);
         break;
     case OUTCOME_NOT_APPLIED:
-        opens_remove(machine, range);
-        break;
     case OUTCOME_NOT_SENT:
-        give_back(machine, range);
+        give_back(machine, range, outcome == OUTCOME_NOT_APPLIED);
         break;
     case OUTCOME_UNKNOWN:
         opens_doubt(machine, range, settlement->cause, settlement->detail, machine->now.unix_ms);
@@ -120,7 +121,7 @@ static void release_in(struct machine *machine, struct partition *partition, uin
     for (size_t i = partition->opens.count; i > 0; i--) {
         struct open_range *range = partition->opens.at[i - 1];
         if (range->row.state == OPEN_INTENT && range->row.claim_id == claim_id)
-            give_back(machine, range);
+            give_back(machine, range, false);
     }
 }
 

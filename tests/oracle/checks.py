@@ -41,7 +41,7 @@ class Key:
     def __init__(self):
         self.count = self.allowed = self.attempts = self.sent_freely = 0
         self.must = self.may = self.acked = self.offered = self.free = self.assumed = False
-        self.is_retried = self.is_let_go = self.is_forgotten = self.was_must = False
+        self.is_reopened = self.is_forgotten = self.was_must = False
         self.resolving = None  # how often it had been sent when a person began to resolve it
         self.is_loose = False  # its order is not asked for
 
@@ -151,7 +151,7 @@ class Checks:
                 self.breach("sent again while in doubt", name, line)
             if key.must or (key.may and self.policy == "retry"):
                 key.allowed += 1
-                key.is_retried = True
+                key.is_reopened = key.must
                 self.figures["retried"] += key.must
                 key.may, key.must = True, False
             key.must |= self.is_dead  # nobody will read the answer
@@ -187,7 +187,8 @@ class Checks:
                 key.must = True
                 self.figures["unknown"] += 1
             key.may |= bool(event.get("late"))
-            key.is_let_go = key.is_retried and said == "fail"  # the policy has ended the doubt about the first sending
+            key.must |= key.is_reopened and said == "fail"  # that says nothing about the first sending
+            key.is_reopened = False
 
     def on_probe(self, event, _):
         for _, key in self.of([event["key"]]):
@@ -273,7 +274,7 @@ class Checks:
     def check_state(self, name, key, state, is_listed, line):
         if is_listed != (state == "in_doubt"):
             self.breach("the list and the record differ", name, line)
-        if key.count > 0 and state == "absent" and not key.is_forgotten and not key.is_let_go:
+        if key.count > 0 and state == "absent" and not key.is_forgotten:
             self.breach("applied, and neither known nor listed", name, line)
         if key.count == 0 and state == "applied" and not self.is_assumed(key):
             self.breach("lost: called applied", name, line)

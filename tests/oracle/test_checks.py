@@ -148,10 +148,15 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.kinds(deliver(1, KEYS[0]), deliver(2, KEYS[0]), listed(KEYS[:1]), policy="retry"),
                          ["sent again after it was acknowledged", "applied twice"])
 
-    def test_a_retry_that_is_refused_ends_the_doubt_of_a_record_that_the_policy_has_counted(self):
+    def test_a_retry_that_is_refused_leaves_the_doubt_about_the_first_sending(self):
         def again(number):
             return deliver(number, KEYS[0], said="fail", answer="fail")
-        self.assertEqual(self.kinds(doubtful(1, KEYS[0], applied=KEYS[:1]), again(2), listed(), policy="retry"), [])
+        first = list(doubtful(1, KEYS[0], applied=KEYS[:1]))
+        self.assertEqual(self.kinds(first, again(2), listed(in_doubt=KEYS[:1]), policy="retry"), [])
+        self.assertEqual(self.kinds(first, again(2), listed(), policy="retry"),
+                         ["applied, and neither known nor listed", "unknown and not listed"])
+        self.assertEqual(self.kinds(first, again(2), again(3), listed(in_doubt=KEYS[:1]), policy="retry"), [])
+        self.assertEqual(self.kinds(first, again(2), deliver(3, KEYS[0]), listed(KEYS[:1]), policy="retry"), [])
         self.assertEqual(self.kinds(deliver(1, KEYS[0], answer="fail"), again(2), listed(), policy="retry"),
                          ["applied, and neither known nor listed"])
 

@@ -33,6 +33,19 @@ class Test(BatchScenario):
         self.assert_own(self.deliver(array(records(3, 4))), 503, "refused", "target-unreachable")
         self.assertEqual((self.states(3, 4), self.doubts()), (["in_doubt", "absent"], ["orders/0/3"]))
 
+    def test_a_retry_that_is_refused_leaves_the_doubt_about_the_first_sending(self):
+        self.serve(IN_DOUBT="retry")
+        self.doubt(3, applied=True)
+        for status in (503, 409, 429):
+            self.target.next(Reply(status=status))
+            self.assertEqual(self.deliver(array(records(3, 4))).status, status)
+            self.between()
+            self.assertEqual((self.states(3, 4), self.doubts()), (["in_doubt", "absent"], ["orders/0/3"]))
+        self.restart(IN_DOUBT="hold")
+        self.assert_own(self.deliver(array(records(3, 4))), 503, "in-doubt", "in-doubt")
+
+    test_a_retry_that_is_refused_leaves_the_doubt_about_the_first_sending.is_run_with_kills = True
+
     def test_assume_applied_drops_the_doubtful_and_sends_the_rest(self):
         self.serve(IN_DOUBT="assume-applied")
         self.doubt(2, 3, applied=True)

@@ -532,9 +532,9 @@ static void model_settle(const struct record *record, enum outcome outcome)
     } else if (outcome == OUTCOME_UNKNOWN) {
         cell->state = IN_DOUBT;
         model.doubt_count++;
-    } else if (outcome == OUTCOME_NOT_SENT && cell->attempts > 1) {
+    } else if (cell->attempts > 1) {
         cell->state = IN_DOUBT; /* a doubt that was re-opened in vain */
-        cell->attempts--;
+        cell->attempts -= outcome == OUTCOME_NOT_SENT;
         model.doubt_count++;
     } else {
         become_free(cell);

@@ -576,14 +576,12 @@ static void settle_one(struct store *store, const struct settlement *settlement,
             keep_reply(store, record, &settlement->reply);
         break;
     case OUTCOME_NOT_SENT:
+    case OUTCOME_NOT_APPLIED:
         if (record->attempts > 1) { /* a doubt that was re-opened in vain */
-            record->attempts--;
-            become_doubt(store, record, record->cause, "re-opened, and nothing was sent");
+            record->attempts -= settlement->outcomes[index] == OUTCOME_NOT_SENT;
+            become_doubt(store, record, record->cause, "re-opened in vain");
             break;
         }
-        become_free(store, record);
-        break;
-    case OUTCOME_NOT_APPLIED:
         become_free(store, record);
         break;
     case OUTCOME_UNKNOWN:
