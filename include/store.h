@@ -236,7 +236,7 @@ struct event_row {
     uint64_t id, time_ms;
     enum event_kind kind;
     char topic[TOPIC_BYTES_MAX + 1]; /* "" when it concerns none */
-    int32_t partition;
+    int32_t partition;               /* -1: all of the topic, or none */
     int64_t first, last;
     char detail[192];
 };
@@ -285,7 +285,12 @@ enum question_kind {
     DO_FORGET,      /* topic, partition or -1, first..last or -1..-1; expect_count, detail: what is applied there is
                        unknown again; doubts and flights stay.  ret_count: applied records.  -1..-1 also drops what is
                        kept of former generations, and the partition itself unless a doubt, a flight, a conflict or a
-                       replay window holds it.  Where ground has been folded, ret_count is its share of it */
+                       replay window holds it.  Where ground has been folded, ret_count is its share of it.
+                       Many partitions go in steps, about 150 and a commit each, and what else is posted is served in
+                       between: for it a partition is what it was, or one never met.  Each goes as a whole, once, and
+                       only with what was counted: MISMATCH with ret_done_count above 0: so many were forgotten when
+                       one was met that had changed; it and those behind it stay, ret_count counts them.  After a
+                       FAILED or a crash as well the rest is there as before, and the action can be repeated */
     DO_BACKUP,      /* detail: path of a file that must not exist (MISMATCH); a consistent copy while all goes on.
                        ret_count: bytes; ret_why: what went wrong */
     ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
@@ -300,7 +305,7 @@ enum question_kind {
 enum question_status {
     QUESTION_OK,
     QUESTION_NOT_FOUND,
-    QUESTION_MISMATCH, /* expect_count differs; ret_count says what would have been changed; nothing was */
+    QUESTION_MISMATCH, /* expect_count differs; ret_count says what would have been changed; nothing was, but DO_FORGET */
     QUESTION_FAILED,   /* the disk */
 };
 
@@ -324,6 +329,7 @@ struct question {
     uint64_t ret_id;
     char ret_why[160];
     uint64_t ret_count;       /* rows that match in all, from the place asked for on; or records changed */
+    uint64_t ret_done_count;  /* DO_FORGET: records forgotten */
     size_t ret_row_count;
     union {
         struct doubt_row *doubts;
@@ -335,6 +341,7 @@ struct question {
         struct replay_row *replays;
         void *any;            /* owned by the question: release with store_question_deinit() */
     } ret;
+    struct forgetting *forgetting; /* the store's until done(): how far DO_FORGET has come */
     struct posting posting;
 };
 void store_ask(struct store_port *port, struct question *question); /* [port] */

@@ -12,12 +12,16 @@
 
 /* ---- what became of it ------------------------------------------------------------------------------------------ */
 
-static void log_change(const struct admin_call *call, const char *result)
+static void log_change_of(const struct admin_call *call, const char *result, uint64_t record_count)
 {
-    const struct question *question = &call->question;
     LOG_EVENT(LOG_LEVEL_INFO, "admin.change", "an operator decided", log_text("peer", call->request->peer),
               log_slice("path", call->request->head.path), log_text("decision", result),
-              log_text("reason", call->reason), log_integer("records", (int64_t)question->ret_count));
+              log_text("reason", call->reason), log_integer("records", (int64_t)record_count));
+}
+
+static void log_change(const struct admin_call *call, const char *result)
+{
+    log_change_of(call, result, call->question.ret_count);
 }
 
 static void answer_mismatch(struct admin_call *call)
@@ -248,11 +252,29 @@ void admin_on_replay_close(struct admin_call *call)
 
 /* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
+/* Some of many partitions have gone already. */
+static void answer_half_forgotten(struct admin_call *call)
+{
+    const struct question *question = &call->question;
+    log_change_of(call, "forget, stopped", question->ret_done_count);
+    admin_answer_json(call, 409,
+                      json_pack("{s:s, s:s, s:I, s:I, s:I}", "error", "count-mismatch", "detail",
+                                "records came while their topic was being forgotten: a part of it is "
+                                "forgotten, the rest is as it was",
+                                "expect_count", (json_int_t)question->expect_count, "count",
+                                (json_int_t)question->ret_count, "forgotten",
+                                (json_int_t)question->ret_done_count));
+}
+
 static void render_forgotten(struct admin_call *call)
 {
     const struct question *question = &call->question;
     if (question->ret_status == QUESTION_NOT_FOUND) {
         admin_refuse(call, 404, "not-found", NULL, "no record of this topic or partition was ever met here");
+        return;
+    }
+    if (question->ret_status == QUESTION_MISMATCH && question->ret_done_count > 0) {
+        answer_half_forgotten(call);
         return;
     }
     if (question->ret_status == QUESTION_MISMATCH) {

@@ -269,8 +269,9 @@ static json_t *event_json(const struct event_row *row)
     json_t *json =
         json_pack("{s:o, s:o, s:s, s:o}", "id", admin_id_json(row->id), "time", admin_time_json(row->time_ms),
                   "event", event_kind_name(row->kind), "detail", admin_text_json(row->detail));
-    if (row->topic[0] != '\0') {
+    if (row->topic[0] != '\0')
         json_object_set_new(json, "topic", json_string(row->topic));
+    if (row->topic[0] != '\0' && row->partition >= 0) {
         json_object_set_new(json, "partition", json_integer(row->partition));
         json_object_set_new(json, "first", json_integer(row->first));
         json_object_set_new(json, "last", json_integer(row->last));

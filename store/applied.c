@@ -104,16 +104,18 @@ void applied_forget(struct machine *machine)
     }
 }
 
-void applied_drop(struct machine *machine, uint32_t pid)
+size_t applied_drop(struct machine *machine, uint32_t pid)
 {
+    size_t rows_left = SIZE_MAX;
     for (size_t i = 0; i < CHUNK_SLOTS; i++) {
         if (machine->slots[i].pid != pid)
             continue;
         machine->slots[i].pid = 0;
         machine->slots[i].is_dirty = false;
     }
-    pairs_delete(machine->rows, TABLE_RUNS, pid, 0, UINT64_MAX);
-    pairs_delete(machine->rows, TABLE_FULL, pid, 0, UINT64_MAX);
+    (void)(pairs_drop(machine->rows, TABLE_RUNS, pid, &rows_left) &&
+           pairs_drop(machine->rows, TABLE_FULL, pid, &rows_left));
+    return SIZE_MAX - rows_left;
 }
 
 /* What a window has sent again is no interval of the ledger. */

@@ -30,8 +30,8 @@ uint64_t applied_count_in(struct machine *machine, const struct partition *parti
 /* FIRST to LAST are unknown again; returns how many were applied.  Of folded ground that is cut, the gaps are divided
  * by length: where they were is not known. */
 uint64_t applied_remove(struct machine *machine, struct partition *partition, int64_t first, int64_t last);
-/* All of the set goes: the rows that PID has. */
-void applied_drop(struct machine *machine, uint32_t pid);
+/* All of the set goes: the rows that PID has.  Returns how many. */
+size_t applied_drop(struct machine *machine, uint32_t pid);
 /* Put back what was written down elsewhere, ascending and where nothing is applied.  GAP_COUNT above 0: folded ground,
  * which ends with a chunk. */
 void applied_restore(struct machine *machine, struct partition *partition, int64_t first, int64_t last,

@@ -8,28 +8,42 @@
 #include "pairs.h"
 #include "partitions.h"
 
+/* ROW says what it is about; the rest is filled in. */
+static void add_event(struct machine *machine, struct event_row *row, enum event_kind kind,
+                      const char *detail)
+{
+    row->id = machine->counters.next_event_id++;
+    row->time_ms = machine->now.unix_ms;
+    row->kind = kind;
+    size_t byte_count = strnlen(detail, sizeof row->detail - 1);
+    memcpy(row->detail, detail, byte_count);
+    struct key key = key_number(TABLE_EVENTS, row->id);
+    struct value value;
+    event_row_write(row, &value);
+    rows_put(machine->rows, key_slice(&key), value_slice(&value));
+    machine->is_counters_dirty = true;
+    if (row->id >= EVENTS_MAX) {
+        key = key_number(TABLE_EVENTS, row->id - EVENTS_MAX);
+        rows_delete(machine->rows, key_slice(&key));
+    }
+}
+
 void audit_event(struct machine *machine, enum event_kind kind, const struct partition *partition,
                  int64_t first, int64_t last, const char *detail)
 {
-    struct event_row row = { .id = machine->counters.next_event_id++,
-                             .time_ms = machine->now.unix_ms,
-                             .kind = kind,
-                             .partition = partition == NULL ? -1 : partition->number,
+    struct event_row row = { .partition = partition == NULL ? -1 : partition->number,
                              .first = first,
                              .last = last };
     if (partition != NULL)
         memcpy(row.topic, partition->topic, partition->topic_bytes + 1);
-    size_t byte_count = strnlen(detail, sizeof row.detail - 1);
-    memcpy(row.detail, detail, byte_count);
-    struct key key = key_number(TABLE_EVENTS, row.id);
-    struct value value;
-    event_row_write(&row, &value);
-    rows_put(machine->rows, key_slice(&key), value_slice(&value));
-    machine->is_counters_dirty = true;
-    if (row.id >= EVENTS_MAX) {
-        key = key_number(TABLE_EVENTS, row.id - EVENTS_MAX);
-        rows_delete(machine->rows, key_slice(&key));
-    }
+    add_event(machine, &row, kind, detail);
+}
+
+void audit_topic_event(struct machine *machine, enum event_kind kind, const char *topic, const char *detail)
+{
+    struct event_row row = { .partition = -1, .first = -1, .last = -1 };
+    snprintf(row.topic, sizeof row.topic, "%s", topic);
+    add_event(machine, &row, kind, detail);
 }
 
 static void note_conflict(struct machine *machine, const struct partition *partition,

@@ -9,6 +9,8 @@
 /* PARTITION is NULL for an event that concerns none.  DETAIL is cut to what a row holds. */
 void audit_event(struct machine *machine, enum event_kind kind, const struct partition *partition,
                  int64_t first, int64_t last, const char *detail);
+/* Of a whole topic: the row's partition and offsets are -1. */
+void audit_topic_event(struct machine *machine, enum event_kind kind, const char *topic, const char *detail);
 /* The partition waits for a decision from now on.  WHAT: offset, marks, is_first_sight and is_tail are the caller's; the
  * rest is filled in.  No memory: the transaction is spoilt. */
 void audit_conflict(struct machine *machine, struct partition *partition, const struct conflict_row *what);

@@ -7,6 +7,9 @@
  *                                        it failed: close, reopen, read back; then the same batch again with
  *                                        less in it (full), or all of it refused (the disk)
  *
+ * A change that would hold everybody up for long is done in steps (machine_goes_on()): its posting goes back to the end of
+ * the queue until it is through.
+ *
  * What the ledger still owes after a failure (owed.h) it tries to write every 250 ms, traffic or not.
  *
  *     health        left by                          what is answered meanwhile
@@ -306,6 +309,7 @@ static bool refuse(struct ledger *ledger, struct posting *posting, enum store_st
         break;
     case POSTING_QUESTION:
         store_question_deinit(question_of(posting));
+        machine_give_up(question_of(posting));
         question_of(posting)->ret_status = QUESTION_FAILED;
         break;
     case POSTING_BACKUP: /* what it says about its file stays true */
@@ -340,6 +344,20 @@ static struct posting_list readers_of(struct ledger *ledger, struct posting_list
     return readers;
 }
 
+/* The batch is committed: what is answered goes back, and of what only a step is done the next one waits its turn. */
+static void hand_back(struct ledger *ledger)
+{
+    struct posting_list over = { 0 };
+    struct posting *posting;
+    while ((posting = posting_list_take(&ledger->answered)) != NULL) {
+        if (posting->kind == POSTING_QUESTION && machine_goes_on(question_of(posting)))
+            queue_add(&ledger->queue, posting);
+        else
+            posting_list_add(&over, posting);
+    }
+    port_hand_back(&over);
+}
+
 /* Try the batch with less and less in it, until what is left of it stands on the disk. */
 static void serve(struct ledger *ledger, struct posting_list todo)
 {
@@ -363,7 +381,7 @@ static void serve(struct ledger *ledger, struct posting_list todo)
         }
     }
     port_hand_back(&refused);
-    port_hand_back(&ledger->answered);
+    hand_back(ledger);
 }
 
 static void run_batch(struct ledger *ledger, struct posting_list todo)

@@ -82,7 +82,12 @@ void machine_keep(struct machine *machine);
 /* Answers the claim, or lets it wait. */
 void machine_claim(struct machine *machine, struct claim *claim);
 void machine_settle(struct machine *machine, const struct settlement *settlement);
+/* Answers QUESTION, or takes a step of it. */
 void machine_ask(struct machine *machine, struct question *question);
+/* What was asked is durable, or has changed nothing.  True: it was only a step, QUESTION is to be asked again. */
+MUST_CHECK bool machine_goes_on(struct question *question);
+/* QUESTION is not asked again. */
+void machine_give_up(struct question *question);
 /* A claim whose batch could not be committed: give up what it may have on disk. */
 void machine_release(struct machine *machine, uint64_t claim_id);
 /* Judge again the waiting claims whose hindrance changed or whose time is over. */

@@ -58,3 +58,17 @@ void pairs_delete(struct rows *rows, enum table table, uint32_t pid, uint64_t fi
         first = number + 1;
     }
 }
+
+bool pairs_drop(struct rows *rows, enum table table, uint32_t pid, size_t *rows_left)
+{
+    struct slice value;
+    uint64_t number;
+    while (pairs_next(rows, table, pid, 0, &number, &value)) {
+        if (*rows_left == 0)
+            return false;
+        struct key key = key_pair(table, pid, number);
+        rows_delete(rows, key_slice(&key));
+        --*rows_left;
+    }
+    return true;
+}

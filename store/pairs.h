@@ -21,5 +21,7 @@ MUST_CHECK bool numbers_next(struct rows *rows, enum table table, uint64_t numbe
                              struct slice *ret_value);
 /* All rows from FIRST to LAST go. */
 void pairs_delete(struct rows *rows, enum table table, uint32_t pid, uint64_t first, uint64_t last);
+/* All rows of PID go, as long as ROWS_LEFT lasts, from which they are taken.  False: some are left. */
+MUST_CHECK bool pairs_drop(struct rows *rows, enum table table, uint32_t pid, size_t *rows_left);
 
 #endif

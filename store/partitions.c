@@ -170,9 +170,6 @@ static void drop(struct machine *machine, struct partition *partition)
     assert(partition->opens.count == 0 && partition->conflict == NULL && partition->replay_count == 0);
     if (partition->is_dirty)
         partitions_untouch(machine, partition);
-    for (size_t i = 0; i < ENDED_DOUBTS; i++)
-        if (machine->ended[i].partition == partition)
-            machine->ended[i] = (struct ended_doubt){ 0 };
     rows_delete(machine->rows, key_slice(&key));
     unlink_from_bucket(machine, partition);
     opens_forget(machine, partition);
@@ -183,6 +180,9 @@ static void drop(struct machine *machine, struct partition *partition)
 void partitions_sweep(struct machine *machine)
 {
     size_t kept_count = 0, sorted_count = 0;
+    for (size_t i = 0; i < ENDED_DOUBTS; i++)
+        if (machine->ended[i].partition != NULL && machine->ended[i].partition->is_over)
+            machine->ended[i] = (struct ended_doubt){ 0 };
     for (size_t i = 0; i < machine->partition_count; i++) {
         struct partition *partition = machine->by_name[i];
         if (partition->is_over) {

@@ -17,7 +17,7 @@
 #include "replays.h"
 #include "settle.h"
 
-enum { ROWS_MAX = 10000, EVENTS_EACH_MAX = 100 };
+enum { ROWS_MAX = 10000 };
 
 size_t question_row_limit(const struct question *question)
 {
@@ -447,12 +447,14 @@ void machine_ask(struct machine *machine, struct question *question)
     free(question->ret.any);
     question->ret.any = NULL;
     question->ret_id = 0;
-    question->ret_count = 0;
+    question->ret_count = question->ret_done_count = 0;
     question->ret_row_count = 0;
     question->ret_state = RECORD_ABSENT;
     question->ret_status = QUESTION_OK;
-    if (is_change(question->kind) && machine->mode == MACHINE_READ)
+    if (is_change(question->kind) && machine->mode == MACHINE_READ) {
         question->ret_status = QUESTION_FAILED;
-    else
+        machine_give_up(question);
+    } else {
         ways[question->kind](machine, question);
+    }
 }

@@ -6,6 +6,8 @@
 
 #include "machine_state.h"
 
+enum { EVENTS_EACH_MAX = 100 /* more alike of one change are told in one event for all */ };
+
 /* How many rows are wanted at most. */
 size_t question_row_limit(const struct question *question);
 /* Room for COUNT rows; false: no memory, and the question has failed. */

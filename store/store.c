@@ -179,8 +179,9 @@ void store_ask(struct store_port *port, struct question *question)
     assert(question->done != NULL);
     question->ret.any = NULL;
     question->ret_row_count = 0;
-    question->ret_count = 0;
+    question->ret_count = question->ret_done_count = 0;
     question->ret_status = QUESTION_OK;
+    question->forgetting = NULL;
     post(port, &question->posting, POSTING_QUESTION);
 }
 

@@ -842,6 +842,11 @@
 
     const events = { after: "0", rows: [], isAll: false };
 
+    function eventPlace(row) {
+        if (row.topic === undefined) return "";
+        return row.partition === undefined ? ` ${row.topic}` : ` ${place(row)}, ${range(row.first, row.last)}`;
+    }
+
     async function pollEvents() {
         for (let isMore = true; isMore;) {
             const answer = await ask(`/events?limit=1000&after=${events.after}`);
@@ -853,7 +858,7 @@
         const newest = [...events.rows].reverse().slice(0, events.isAll ? EVENTS_KEPT : EVENT_ROWS);
         rows(at("event-list"), newest, (row) => row.id, (row) => make("li", {},
             make("span", { class: "when", text: `${clock(row.time)} ` }), make("b", { text: row.event }),
-            make("span", { text: `${row.topic === undefined ? "" : ` ${place(row)}, ${range(row.first, row.last)}`}${row.detail ? `: ${row.detail}` : ""}` })));
+            make("span", { text: `${eventPlace(row)}${row.detail ? `: ${row.detail}` : ""}` })));
         at("events-empty").hidden = newest.length > 0;
         at("events-more").hidden = events.isAll || events.rows.length <= EVENT_ROWS;
     }

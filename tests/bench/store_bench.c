@@ -1,7 +1,7 @@
 /*
  * store_bench.c - what the ledger costs: postings per second with real commits, bytes per record, time to open.
  *
- * Not a test: it prints figures.  usage: store_bench FOLDER [doubts]
+ * Not a test: it prints figures.  usage: store_bench FOLDER [doubts|forget]
  */
 #include <assert.h>
 #include <dirent.h>
@@ -270,17 +270,96 @@ static void bench_doubts(const char *folder)
     empty_folder(folder);
 }
 
+/* ---- forgetting ------------------------------------------------------------------------------------------------- */
+
+static bool is_settled;
+
+static void on_settled_once(struct settlement *settlement, enum store_status status)
+{
+    (void)settlement;
+    assert(status == STORE_OK);
+    is_settled = true;
+}
+
+static void on_claimed_once(struct claim *claim, enum store_status status)
+{
+    struct slot *slot = (struct slot *)(void *)claim;
+    assert(status == STORE_OK && claim->ret_new_count == claim->record_count);
+    slot->settlement = (struct settlement){ .claim_id = claim->ret_claim_id,
+                                            .records = slot->records,
+                                            .verdicts = slot->verdicts,
+                                            .outcomes = slot->outcomes,
+                                            .record_count = claim->record_count,
+                                            .done = on_settled_once };
+    store_settle(port, &slot->settlement);
+}
+
+/* Claimed and settled: a request's way through the ledger. */
+static void deliver(size_t record_count)
+{
+    struct slot *slot = &slots[0];
+    is_settled = false;
+    slot->claim = (struct claim){ .records = slot->records,
+                                  .record_count = record_count,
+                                  .done = on_claimed_once,
+                                  .ret_verdicts = slot->verdicts };
+    store_claim(port, &slot->claim);
+    while (!is_settled)
+        pump();
+}
+
+/* PARTITIONS of one topic with a record each are forgotten at once, while requests of another go on. */
+static void bench_forget(const char *folder)
+{
+    enum { PARTITIONS = 100000, EACH = RECORDS_MAX };
+    struct question question = { .kind = DO_FORGET,
+                                 .topic = "orders",
+                                 .partition = -1,
+                                 .first = -1,
+                                 .last = -1,
+                                 .expect_count = PARTITIONS,
+                                 .detail = "bench",
+                                 .done = on_asked };
+    double longest = 0;
+    int64_t count = 0;
+    open_store(folder, 65536);
+    memset(slots[0].outcomes, 0, sizeof slots[0].outcomes); /* OUTCOME_APPLIED */
+    for (int32_t at = 0; at < PARTITIONS; at += EACH) {
+        for (int32_t i = 0; i < EACH; i++)
+            slots[0].records[i] =
+                (struct record){ { slice_of_text("orders"), at + i, 0 }, mark_of_hash((uint64_t)(at + i)) };
+        deliver(EACH);
+    }
+    is_asked = false;
+    double began = seconds(CLOCK_MONOTONIC);
+    for (store_ask(port, &question); !is_asked; count++) {
+        double posted = seconds(CLOCK_MONOTONIC);
+        slots[0].records[0] = (struct record){ { slice_of_text("parcels"), 0, count }, MARK_NONE };
+        deliver(1);
+        double took = seconds(CLOCK_MONOTONIC) - posted;
+        longest = took > longest ? took : longest;
+    }
+    printf("%d partitions forgotten in %.2f s; %lld requests meanwhile, the longest took %.1f ms\n",
+           PARTITIONS, seconds(CLOCK_MONOTONIC) - began, (long long)count, longest * 1e3);
+    close_store(folder, "forgetting");
+    empty_folder(folder);
+}
+
 int main(int argc, char *argv[])
 {
-    bool is_doubts_only = argc == 3 && strcmp(argv[2], "doubts") == 0;
-    if (argc != 2 && !is_doubts_only) {
-        fprintf(stderr, "usage: store_bench FOLDER [doubts]\n");
+    const char *only = argc == 3 ? argv[2] : "";
+    bool is_forget_only = strcmp(only, "forget") == 0, is_doubts_only = strcmp(only, "doubts") == 0;
+    if (argc != 2 && !is_doubts_only && !is_forget_only) {
+        fprintf(stderr, "usage: store_bench FOLDER [doubts|forget]\n");
         return 2;
     }
     mkdir(argv[1], 0700);
     empty_folder(argv[1]);
-    if (!is_doubts_only)
+    if (*only == '\0')
         bench_flow(argv[1]);
-    bench_doubts(argv[1]);
+    if (!is_forget_only)
+        bench_doubts(argv[1]);
+    if (!is_doubts_only)
+        bench_forget(argv[1]);
     return 0;
 }

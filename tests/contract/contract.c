@@ -1464,9 +1464,11 @@ static void test_what_is_forgotten_is_new_again_if_the_count_is_as_expected(void
     struct question question = forget(5, 24, 7);
     assert_int_equal(question.ret_status, QUESTION_MISMATCH);
     assert_int_equal(question.ret_count, 15);
+    assert_int_equal(question.ret_done_count, 0);
     assert_int_equal(desk_state(&desk, "orders", 3, 6), RECORD_APPLIED);
     question = forget(5, 9, 5);
     assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(question.ret_done_count, 5);
     for (int64_t i = 0; i < 20; i++)
         assert_int_equal(desk_state(&desk, "orders", 3, i),
                          i >= 5 && i <= 9 ? RECORD_ABSENT : RECORD_APPLIED);
@@ -1523,6 +1525,37 @@ static void test_a_partition_leaves_when_it_is_forgotten_unless_something_holds_
     assert_int_equal(resolve.ret_status, QUESTION_NOT_FOUND);
     assert_int_equal(desk_offer(&desk, "parcels", 3, 0, 10, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
+static void test_a_topic_of_many_partitions_is_forgotten_while_others_are_served(void **state)
+{
+    enum { PARTITIONS = 500, EACH = 100 };
+    (void)state;
+    begin(NULL);
+    for (int32_t at = 0; at < PARTITIONS; at += EACH) {
+        order_init(&a, "orders", at, 0, 1);
+        for (int32_t i = 1; i < EACH; i++)
+            order_add(&a, "orders", at + i, 0, MARK_NONE);
+        assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+        assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    }
+    struct question question = { .kind = DO_FORGET,
+                                 .topic = "orders",
+                                 .partition = -1,
+                                 .first = -1,
+                                 .last = -1,
+                                 .expect_count = PARTITIONS,
+                                 .detail = "from a test" };
+    order_init(&b, "parcels", 0, 0, 1);
+    desk_post(&desk, &b);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    desk_pump(&desk, &b.is_answered);
+    assert_int_equal(b.status, STORE_OK);
+    assert_int_equal(desk_settle(&desk, &b, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(question.ret_count, PARTITIONS);
+    assert_int_equal(partitions_listed(), 1);
+    assert_int_equal(desk_offer(&desk, "orders", 0, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
 }
 
 static void test_an_answer_is_forgotten_with_its_record(void **state)
@@ -1645,6 +1678,7 @@ int main(void)
         TEST(test_what_is_forgotten_is_new_again_if_the_count_is_as_expected),
         TEST(test_doubts_and_flights_are_not_forgotten),
         TEST(test_a_partition_leaves_when_it_is_forgotten_unless_something_holds_it),
+        TEST(test_a_topic_of_many_partitions_is_forgotten_while_others_are_served),
         TEST(test_an_answer_is_forgotten_with_its_record),
         TEST(test_a_resolution_of_a_doubt_that_is_over_is_told_what_became_of_it),
         TEST(test_names_are_words_for_people),

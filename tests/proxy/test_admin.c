@@ -541,6 +541,19 @@ static void test_partitions_conflicts_and_events_are_listed(void **state)
     assert_string_equal(conn.body, "{\"events\":[],\"total\":0,\"next\":\"6\"}\n");
 }
 
+static void test_an_event_of_a_whole_topic_names_no_partition(void **state)
+{
+    (void)state;
+    get("/events");
+    stub_question->ret.events = calloc(2, sizeof(struct event_row));
+    stub_question->ret.events[0] = (struct event_row){ .id = 1, .topic = "t", .partition = -1, .first = -1 };
+    stub_question->ret.events[1] = (struct event_row){ .id = 2, .topic = "t", .partition = 0, .first = 7 };
+    stub_question->ret_row_count = 2;
+    answer(STORE_OK, QUESTION_OK);
+    assert_body_has("\"detail\":\"\",\"topic\":\"t\"},");
+    assert_body_has("\"topic\":\"t\",\"partition\":0,\"first\":7");
+}
+
 static void test_a_page_names_the_next_one_in_its_link(void **state)
 {
     (void)state;
@@ -732,6 +745,24 @@ static void test_another_count_changes_nothing_and_is_told(void **state)
     assert_refused(409, "count-mismatch", "nothing was changed");
     assert_body_has("\"expect_count\":17,\"count\":18");
     assert_string_equal(log_events, "");
+}
+
+static void test_a_topic_that_changed_while_it_was_being_forgotten_is_told_with_what_is_gone(void **state)
+{
+    const char *body = "{\"topic\":\"t\",\"expect_count\":100,\"reason\":\"it is gone\"}";
+    (void)state;
+    post("/forget", body);
+    stub_question->ret_count = 63;
+    stub_question->ret_done_count = 40;
+    answer(STORE_OK, QUESTION_MISMATCH);
+    assert_refused(409, "count-mismatch", "the rest is as it was");
+    assert_body_has("\"expect_count\":100,\"count\":63,\"forgotten\":40");
+    assert_string_equal(log_events, "admin.change ");
+    conn.reply_count = 0;
+    post("/forget", body);
+    stub_question->ret_count = 99;
+    answer(STORE_OK, QUESTION_MISMATCH);
+    assert_refused(409, "count-mismatch", "nothing was changed");
 }
 
 static void test_a_conflict_is_decided(void **state)
@@ -1058,6 +1089,7 @@ int main(void)
         TEST(test_a_record_is_looked_up_by_its_coordinates),
         TEST(test_a_record_in_doubt_comes_with_its_row),
         TEST(test_partitions_conflicts_and_events_are_listed),
+        TEST(test_an_event_of_a_whole_topic_names_no_partition),
         TEST(test_parameters_are_checked_and_named),
         TEST(test_a_ledger_that_fails_is_503_l_05),
         TEST(test_an_operator_who_left_is_not_answered_and_nothing_leaks),
@@ -1067,6 +1099,7 @@ int main(void)
         TEST(test_many_are_resolved_by_a_filter),
         TEST(test_a_filter_may_be_empty_and_then_means_all),
         TEST(test_another_count_changes_nothing_and_is_told),
+        TEST(test_a_topic_that_changed_while_it_was_being_forgotten_is_told_with_what_is_gone),
         TEST(test_a_conflict_is_decided),
         TEST(test_a_wrong_body_is_400_and_says_what_is_wrong),
         TEST(test_a_body_that_is_not_declared_as_json_is_415),

@@ -186,6 +186,42 @@ static void test_S1_while_the_disk_fails_nothing_is_answered_from_the_ledger(voi
     store_question_deinit(&question);
 }
 
+static struct question forget_orders(uint64_t expect_count)
+{
+    struct question question = { .kind = DO_FORGET,
+                                 .topic = "orders",
+                                 .partition = -1,
+                                 .first = -1,
+                                 .last = -1,
+                                 .expect_count = expect_count,
+                                 .detail = "from a test" };
+    (void)desk_ask(&bed.desk, &question);
+    return question;
+}
+
+static void test_L02_a_topic_half_forgotten_when_the_disk_fails_goes_with_the_next_try(void **state)
+{
+    enum { PARTITIONS = 500 };
+    (void)state;
+    bed_open();
+    for (int32_t i = 0; i < PARTITIONS; i++)
+        order_add(&a, "orders", i, 0, MARK_NONE);
+    assert_int_equal(desk_claim(&bed.desk, &a), STORE_OK);
+    assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_OK);
+    disk_fail(DISK_META_WRITE, 2, 1, EIO);
+    assert_int_equal(forget_orders(PARTITIONS).ret_status, QUESTION_FAILED);
+    assert_int_equal(disk_failure_count(), 1);
+    claim_at_last(&b, 1);
+    assert_int_equal(desk_settle(&bed.desk, &b, OUTCOME_NOT_SENT), STORE_OK);
+    struct question question = forget_orders(0);
+    assert_int_equal(question.ret_status, QUESTION_MISMATCH);
+    assert_in_range(question.ret_count, 1, PARTITIONS - 1);
+    question = forget_orders(question.ret_count);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    question = forget_orders(0);
+    assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
+}
+
 static void test_a_waiting_delivery_is_told_when_the_disk_fails(void **state)
 {
     static struct order c;
@@ -465,6 +501,7 @@ int main(void)
         TEST(test_S2_outcomes_that_are_owed_are_written_in_their_order),
         TEST(test_L01_an_outcome_outlives_several_failures),
         TEST(test_S1_while_the_disk_fails_nothing_is_answered_from_the_ledger),
+        TEST(test_L02_a_topic_half_forgotten_when_the_disk_fails_goes_with_the_next_try),
         TEST(test_a_waiting_delivery_is_told_when_the_disk_fails),
         TEST(test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else),
         TEST(test_L04_a_ledger_without_any_room_left_keeps_its_promises),

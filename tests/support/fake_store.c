@@ -1030,6 +1030,7 @@ static void do_forget(struct store *store, struct question *question)
         if (record->state == FAKE_APPLIED)
             forget(store, record);
     }
+    question->ret_done_count = question->ret_status == QUESTION_OK ? question->ret_count : 0;
     if (question->ret_status == QUESTION_OK && question->first < 0 && question->last < 0)
         drop_partitions(store, question);
 }
