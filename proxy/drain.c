@@ -78,7 +78,7 @@ bool drain_tick(struct drain *drain, uint64_t now_ns)
 
 /* ---- for a while ------------------------------------------------------------------------------------------------- */
 
-/* Where the port was any free one, the one that connectors know is kept. */
+/* Where the port was any free one, the one that connectors know is kept; it is known where a resume failed half way. */
 static bool drain_by_operator(struct drain *drain, char ret_why[], size_t why_bytes_max)
 {
     const char *wrong =
@@ -122,7 +122,7 @@ bool drain_set(struct drain *drain, bool is_draining, char ret_why[], size_t why
         snprintf(ret_why, why_bytes_max, "the program is stopping");
         return false;
     }
-    if (is_draining && drain->reopen_at.text != NULL)
+    if (is_draining && drain->doors->data_listener == NULL)
         return true;
     return is_draining ? drain_by_operator(drain, ret_why, why_bytes_max)
                        : resume_by_operator(drain, ret_why, why_bytes_max);
