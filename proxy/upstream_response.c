@@ -2,6 +2,8 @@
  * upstream_response.c - what comes back, and why it ended.
  *
  * The head counts once its empty line has come: libcurl reports success and the status for a head that was cut off.
+ * One malformed head passes unseen: where a line behind the status line begins with a NUL byte, libcurl 7.88 drops it and
+ * all that it has read with it (its loop over the lines ends at a NUL), and we are shown a head without these lines.
  * What the attempt proves is decided in outcome.c.
  */
 #include <assert.h>

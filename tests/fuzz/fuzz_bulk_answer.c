@@ -81,7 +81,8 @@ static void check_whole(const struct request_of_input *made, struct slice answer
     struct slice name, value;
     const char *from = answer.at;
     size_t end, site = 0;
-    assert(json_scan(body.at, body.byte_count, NULL, 0, &end) == JSON_DONE && end == body.byte_count);
+    assert(json_scan(body.at, body.byte_count, NULL, 0, &end) == JSON_DONE &&
+           json_is_blank(body.at, body.byte_count, end));
     json_walk_open(&walk, body, '{');
     while (json_walk_next(&walk)) {
         bool is_named = json_walk_name(&walk, &name);
