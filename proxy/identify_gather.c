@@ -26,7 +26,9 @@ void gather_init(struct gather *gather, const struct identifier *identifier, con
     gather->ret = ret;
     gather->rules = &identifier->sets[place];
     json_view_init(&gather->view, gather->rules);
-    gather->site_room = gather->action_room = gather->record_room = gather->range_room = 0;
+    gather->site_room = gather->action_room = gather->record_room = gather->content_room = 0;
+    gather->range_room = 0;
+    gather->contents = NULL;
     gather->topic_room = gather->topic_place_room = gather->topic_count = gather->topic_bytes = 0;
     gather->topic_places = NULL;
     gather->topic_table = gather->record_table = (struct number_table){ .slots = NULL };
@@ -34,6 +36,7 @@ void gather_init(struct gather *gather, const struct identifier *identifier, con
 
 void gather_deinit(struct gather *gather)
 {
+    free(gather->contents);
     free(gather->topic_places);
     free(gather->topic_table.slots);
     free(gather->record_table.slots);
@@ -203,19 +206,30 @@ static bool is_same_key(const struct record_key *a, const struct record_key *b)
     return a->topic.at == b->topic.at && a->partition == b->partition && a->offset == b->offset;
 }
 
-/* One record is the same bytes wherever it stands: others at its coordinates are no repeat of it. */
-static void repeat_compare(struct identified *ret, size_t record, record_mark mark)
+/* What is known of one record: its mark, and what tells its bytes from others that have the same timestamp. */
+struct likeness {
+    record_mark mark, content;
+};
+
+static bool differs(record_mark a, record_mark b)
 {
-    record_mark first = ret->records[record].mark;
-    if (ret->is_contradictory || first == mark || first == MARK_NONE || mark == MARK_NONE)
+    return a != b && a != MARK_NONE && b != MARK_NONE;
+}
+
+/* One record is the same bytes wherever it stands: others at its coordinates are no repeat of it. */
+static void repeat_compare(const struct gather *gather, size_t record, const struct likeness *likeness)
+{
+    struct identified *ret = gather->ret;
+    if (ret->is_contradictory || (!differs(ret->records[record].mark, likeness->mark) &&
+                                  !differs(gather->contents[record], likeness->content)))
         return;
     ret->is_contradictory = true;
     ret->contradicted = record;
 }
 
-/* Which of the records KEY is, whose topic is one of TOPICS; a new one is added with MARK. */
-static enum read_status record_keep(struct gather *gather, const struct record_key *key, record_mark mark,
-                                    struct record_site *site)
+/* Which of the records KEY is, whose topic is one of TOPICS; a new one is added. */
+static enum read_status record_keep(struct gather *gather, const struct record_key *key,
+                                    const struct likeness *likeness, struct record_site *site)
 {
     struct identified *ret = gather->ret;
     struct number_table *table = &gather->record_table;
@@ -227,14 +241,16 @@ static enum read_status record_keep(struct gather *gather, const struct record_k
         site->record = table->slots[at] - 1;
         site->is_repeat = is_same_key(&ret->records[site->record].key, key);
         if (site->is_repeat) {
-            repeat_compare(ret, site->record, mark);
+            repeat_compare(gather, site->record, likeness);
             return READ_OK;
         }
     }
-    if (!grow(&ret->records, sizeof *ret->records, ret->record_count, 1, &gather->record_room))
+    if (!grow(&ret->records, sizeof *ret->records, ret->record_count, 1, &gather->record_room) ||
+        !grow(&gather->contents, sizeof *gather->contents, ret->record_count, 1, &gather->content_room))
         return READ_NO_MEMORY;
     site->record = ret->record_count++;
-    ret->records[site->record] = (struct record){ .key = *key, .mark = mark };
+    ret->records[site->record] = (struct record){ .key = *key, .mark = likeness->mark };
+    gather->contents[site->record] = likeness->content;
     table_put(table, hash, site->record);
     return READ_OK;
 }
@@ -273,18 +289,31 @@ static bool strip_keep(struct gather *gather, struct range hashed, struct record
     return finding->member_count == 0 || ranges_keep(gather, hashed, site);
 }
 
+/* A timestamp tells the deliveries of a record apart from another record's; within one request it is not enough, as one
+ * record may have become several elements.  False: no memory. */
+static bool likeness_find(const struct gather *gather, struct slice bytes, struct likeness *ret)
+{
+    enum identity_setting identity = gather->identifier->settings->identity;
+    const struct finding *finding = &gather->finding;
+    if (!mark_make(identity, bytes, finding, &ret->mark))
+        return false;
+    ret->content = ret->mark;
+    return identity != IDENTITY_AUTO || !finding->has_timestamp ||
+           mark_make(IDENTITY_BODY, bytes, finding, &ret->content);
+}
+
 static enum read_status finding_keep(struct gather *gather, struct range hashed, struct record_site *site)
 {
     struct identified *ret = gather->ret;
     struct record_key key = gather->finding.key;
-    record_mark mark;
+    struct likeness likeness;
     struct slice bytes = slice_of(ret->body.at + hashed.begin, hashed.end - hashed.begin);
-    if (!mark_make(gather->identifier->settings->identity, bytes, &gather->finding, &mark) ||
+    if (!likeness_find(gather, bytes, &likeness) ||
         !topic_keep(gather, gather->finding.key.topic, &key.topic) || !strip_keep(gather, hashed, site))
         return READ_NO_MEMORY;
     if (ret->record_count == 0)
         ret->rule = gather->finding.rule;
-    return record_keep(gather, &key, mark, site);
+    return record_keep(gather, &key, &likeness, site);
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------ */

@@ -33,7 +33,8 @@ struct gather {
     const struct rule_set *rules;
     struct json_view view; /* by these rules */
     struct finding finding; /* of the present element */
-    size_t site_room, action_room, record_room, range_room, topic_room, topic_place_room;
+    size_t site_room, action_room, record_room, content_room, range_room, topic_room, topic_place_room;
+    record_mark *contents;            /* owned: of each record, what tells its bytes from others */
     struct topic_place *topic_places; /* owned */
     size_t topic_count, topic_bytes;
     struct number_table topic_table, record_table;

@@ -65,16 +65,22 @@ class Codings(BatchScenario):
             if settings:
                 continue
             same = [record(1, name, n=1), record(1, name, n=2), record(2, name)]
-            answer = self.deliver(build(same), path)
-            self.assert_own(answer, 503, "conflict", "contradiction")
-            self.assertEqual(answer.json()["records"], [{"topic": name, "partition": 0, "offset": 1}])
-            self.assertEqual((self.written(), self.states(1, 2, topic=name)), ([], ["absent", "absent"]))
+            timed = [record(1, name, n=n, __timestamp=1700000000000) for n in (1, 2)]  # one record's, both of them
+            for elements in (same, timed, same[:1] + timed[:1]):
+                answer = self.deliver(build(elements), path)
+                self.assert_own(answer, 503, "conflict", "contradiction")
+                self.assertEqual(answer.json()["records"], [{"topic": name, "partition": 0, "offset": 1}])
+                self.assertEqual((self.written(), self.states(1, 2, topic=name)), ([], ["absent", "absent"]))
         signed = array([record(7, n=1), record(7, n=2)])  # goes whole: nothing is lost
         self.deliver(signed, headers={"Digest": "sha-256=x"})
         self.assertEqual(self.written()[-1].body, signed)
-        self.restart(IDENTITY="off")
-        self.deliver(array([record(9, n=1), record(9, n=2)]))
-        self.assertEqual(self.written()[-1].body, array([record(9, n=1)]))
+        self.deliver(array([record(8, __timestamp=1)] * 2))  # a repeat is one
+        self.assertEqual(self.written()[-1].body, array([record(8, __timestamp=1)]))
+        for identity in ("off", "timestamp"):
+            self.restart(IDENTITY=identity)
+            first, second = (record(9, identity, n=n, __timestamp=1) for n in (1, 2))
+            self.deliver(array([first, second]))
+            self.assertEqual(self.written()[-1].body, array([first]))
 
     def test_what_is_compressed_twice_or_in_another_way_goes_whole_by_its_head(self):
         self.is_journal_checked = False
