@@ -15,6 +15,7 @@
 #include "exchange_state.h"
 #include "log.h"
 #include "metrics.h"
+#include "splunk_answer.h"
 
 struct ack_poll {
     struct exchange *ex; /* borrowed */
@@ -165,7 +166,8 @@ static bool answer_take(struct ack_poll *poll)
     struct exchange *ex = poll->ex;
     bool *is_done = calloc(poll->target_count + 1, sizeof *is_done);
     exchange_answer_open(ex);
-    if (is_done == NULL || !acks_answer_read(ex->answer, poll->target_ids, poll->target_count, is_done)) {
+    if (is_done == NULL ||
+        !splunk_poll_answer_read(ex->answer, poll->target_ids, poll->target_count, is_done)) {
         free(is_done);
         return false;
     }
@@ -209,7 +211,7 @@ static bool poll_send(struct ack_poll *poll)
     size_t bytes = 0;
     poll->part = slice_of(ex->request->body, ex->request->body_bytes);
     if (poll->target_count < poll->id_count) {
-        if (!acks_poll_write(poll->target_ids, poll->target_count, &poll->body, &bytes))
+        if (!splunk_poll_write(poll->target_ids, poll->target_count, &poll->body, &bytes))
             return false;
         poll->part = slice_of(poll->body, bytes);
     }
@@ -232,7 +234,7 @@ void ack_poll_begin(struct exchange *ex)
     }
     poll->ex = ex;
     /* What cannot be read is the target's to refuse. */
-    if (!acks_poll_read(slice_of(ex->request->body, ex->request->body_bytes), &poll->ids, &poll->id_count))
+    if (!splunk_poll_read(slice_of(ex->request->body, ex->request->body_bytes), &poll->ids, &poll->id_count))
         poll->id_count = 0;
     if (!ids_sort(poll, ex->loop->program->acks)) {
         exchange_finish(ex, FINISH_NO_MEMORY);
@@ -254,7 +256,7 @@ bool ack_poll_answer(struct exchange *ex, struct reply_room *room)
     if (!poll->is_answered || poll->is_unsettled || !has_own ||
         (ex->finish != FINISH_FORWARDED && ex->finish != FINISH_APPLIED))
         return false;
-    if (!acks_answer_write(poll->ids, poll->is_done, poll->id_count, &ex->made_body, &bytes)) {
+    if (!splunk_poll_answer_write(poll->ids, poll->is_done, poll->id_count, &ex->made_body, &bytes)) {
         reply_own(room, FINISH_NO_MEMORY, ex->dialect, ex->loop->program->settings, NULL, 0, 0);
         return true;
     }

@@ -53,10 +53,10 @@ void acks_free(struct acks *acks)
 {
     if (acks == NULL)
         return;
-    for (struct ack *ack = acks_take_all(acks); ack != NULL;) {
-        struct ack *next = ack->next;
+    for (struct ack *ack = acks->oldest; ack != NULL;) {
+        struct ack *newer = ack->newer;
         ack_free(ack);
-        ack = next;
+        ack = newer;
     }
     pthread_mutex_destroy(&acks->lock);
     free(acks->buckets);
@@ -239,28 +239,6 @@ struct ack *acks_take_expired(struct acks *acks, uint64_t now_ns)
     }
     pthread_mutex_unlock(&acks->lock);
     return first;
-}
-
-struct ack *acks_take_all(struct acks *acks)
-{
-    struct ack *first = NULL, **last = &first;
-    pthread_mutex_lock(&acks->lock);
-    while (acks->oldest != NULL) {
-        *last = take(acks, acks->oldest);
-        last = &(*last)->next;
-    }
-    pthread_mutex_unlock(&acks->lock);
-    return first;
-}
-
-uint64_t acks_expire_at(struct acks *acks)
-{
-    uint64_t at_ns = UINT64_MAX;
-    pthread_mutex_lock(&acks->lock);
-    if (acks->oldest != NULL && acks->timeout_ns < UINT64_MAX - acks->oldest->opened_ns)
-        at_ns = acks->oldest->opened_ns + acks->timeout_ns;
-    pthread_mutex_unlock(&acks->lock);
-    return at_ns;
 }
 
 size_t acks_open_count(struct acks *acks)

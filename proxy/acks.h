@@ -10,7 +10,7 @@
  *     poll                 acks_is_own()        ids of our own are true; the others go to the target
  *     its answer           acks_take_done()     entries whose id is true: settle as OUTCOME_APPLIED
  *     timer                acks_take_expired()  entries that waited too long: settle as OUTCOME_UNKNOWN
- *     end of the process   acks_take_all()      settle as OUTCOME_UNKNOWN
+ *     end of the process   acks_free()          nothing: the claims stay open on disk, and the next start finds doubts
  *
  * A connector must not be told "true" before the settlement is on disk: hold the answer to its poll until done().
  * While an entry is open its records are in flight: a resent batch waits and then gets 503.
@@ -82,10 +82,6 @@ MUST_CHECK struct ack *acks_take_done(struct acks *acks, struct slice channel, c
                                       const bool is_done[], size_t id_count);
 /* The entries that were opened TIMEOUT_NS ago or earlier, oldest first. */
 MUST_CHECK struct ack *acks_take_expired(struct acks *acks, uint64_t now_ns);
-MUST_CHECK struct ack *acks_take_all(struct acks *acks);
-
-/* When the next entry expires, for a timer; UINT64_MAX: none is open. */
-uint64_t acks_expire_at(struct acks *acks);
 size_t acks_open_count(struct acks *acks);
 
 /* ACK must not be lent to the ledger, nor its settlement.  NULL is fine. */

@@ -4,13 +4,12 @@
  * A warning is something that a person should do something about, or has decided and should remember.
  */
 #include "admin_call.h"
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <strings.h>
 #include "clock.h"
 #include "metrics.h"
+#include "settings_check.h"
 
 /* A probe or a late answer may still settle a younger doubt. */
 enum { DOUBT_IS_OLD_MS = 60 * 1000, LEDGER_IS_NEW_MS = 24 * 3600 * 1000 };
@@ -133,14 +132,6 @@ static void warn_of_traffic(json_t *warnings, const struct admin *admin)
              "rules, and at sinkonce_probes_total.");
 }
 
-static bool is_loopback(const struct listen_address *address)
-{
-    struct in_addr ip;
-    if (address->is_unix || strcasecmp(address->host, "localhost") == 0 || strcmp(address->host, "::1") == 0)
-        return true;
-    return inet_pton(AF_INET, address->host, &ip) == 1 && ntohl(ip.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
 static void warn_of_mode(json_t *warnings, const struct program_state *state, const struct settings *settings)
 {
     const char *who = state->mode == settings->mode ? "SINKONCE_MODE" : "The mode, changed by an operator,";
@@ -162,7 +153,7 @@ static void warn_of_settings(json_t *warnings, const struct settings *settings)
         warn(warnings, "SINKONCE_IN_DOUBT is assume-applied: each doubt may be a lost record.");
     if (settings->target.is_https && !settings->is_target_verified)
         warn(warnings, "SINKONCE_TARGET_VERIFY is off: anybody on the way can pose as the target.");
-    if (settings->admin_token[0] == '\0' && !is_loopback(&settings->admin_listen))
+    if (settings->admin_token[0] == '\0' && !listen_address_is_local(&settings->admin_listen))
         warn(warnings,
              "The admin port listens beyond loopback and SINKONCE_ADMIN_TOKEN is not set: changes are "
              "refused from there, and reads are open to whoever can reach it.");

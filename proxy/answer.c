@@ -40,7 +40,7 @@ const struct flight *answer_flight(const struct exchange *ex)
 
 static enum finish finish_not_sent(const struct flight *flight)
 {
-    if (flight->error == ATTEMPT_ERROR_NONE) /* its connection had gone, and there was no memory for another try */
+    if (flight->error == ATTEMPT_ERROR_NONE) /* its connection had gone; no memory for another */
         return FINISH_NO_MEMORY;
     return flight->error == ATTEMPT_ERROR_QUEUE ? FINISH_TARGET_BUSY : FINISH_NOT_SENT;
 }
@@ -211,7 +211,7 @@ static void answer_duplicate(struct exchange *ex, struct reply_room *room)
         reply_success(room, ex->finish, DIALECT_PLAIN, &ex->claim.ret_reply, true, settings);
         return;
     }
-    if (!batch_answer(ex->batch, 0, slice_of("", 0), ex->request, &ex->identified, ex->sent, own_ack_id(ex),
+    if (!batch_answer(ex->batch, 0, slice_of("", 0), &ex->identified, ex->sent, own_ack_id(ex),
                       &ex->made_body, &bytes, &type)) {
         answer_own(ex, room, FINISH_NO_MEMORY);
         return;
@@ -240,8 +240,8 @@ static void answer_forwarded(struct exchange *ex, struct reply_room *room)
     size_t bytes = 0;
     bool is_read = ex->batch == BATCH_BULK && ex->claim.ret_claim_id != 0 && ex->parts == NULL &&
                    ex->mode == MODE_ENFORCE;
-    if (is_read && !batch_answer(ex->batch, flight->response.status, ex->answer, ex->request, &ex->identified,
-                                 ex->sent, -1, &ex->made_body, &bytes, &type)) {
+    if (is_read && !batch_answer(ex->batch, flight->response.status, ex->answer, &ex->identified, ex->sent,
+                                 -1, &ex->made_body, &bytes, &type)) {
         answer_own(ex, room, FINISH_NO_MEMORY);
         return;
     }
@@ -262,8 +262,8 @@ static void answer_partial(struct exchange *ex, struct reply_room *room)
         reply_outcome_add(room, finish_rows[FINISH_PARTIAL].outcome);
         return;
     }
-    if (!batch_answer(ex->batch, flight->response.status, ex->answer, ex->request, &ex->identified, ex->sent,
-                      -1, &ex->made_body, &bytes, &type)) {
+    if (!batch_answer(ex->batch, flight->response.status, ex->answer, &ex->identified, ex->sent, -1,
+                      &ex->made_body, &bytes, &type)) {
         answer_own(ex, room, FINISH_TARGET_LOST); /* its answer does not fit what it was sent */
         return;
     }

@@ -111,11 +111,10 @@ static bool is_all_sent(const struct identified *identified, const bool sent[])
 }
 
 bool batch_answer(enum batch_dialect dialect, int answer_status, struct slice answer,
-                  const struct request *request, const struct identified *identified, const bool sent[],
-                  int64_t ack_id, char **ret_body, size_t *ret_body_bytes, const char **ret_content_type)
+                  const struct identified *identified, const bool sent[], int64_t ack_id, char **ret_body,
+                  size_t *ret_body_bytes, const char **ret_content_type)
 {
     bool has_answer = answer_status != 0;
-    (void)request;
     *ret_body = NULL;
     *ret_body_bytes = 0;
     *ret_content_type = has_answer ? NULL : "application/json";

@@ -50,8 +50,7 @@ void batch_outcomes(enum batch_dialect dialect, int status, struct slice body, c
  * An element without coordinates is always sent.
  */
 MUST_CHECK bool batch_answer(enum batch_dialect dialect, int answer_status, struct slice answer,
-                             const struct request *request, const struct identified *identified, const bool sent[],
-                             int64_t ack_id, char **ret_body, size_t *ret_body_bytes, const char **ret_content_type);
+                             const struct identified *identified, const bool sent[], int64_t ack_id, char **ret_body, size_t *ret_body_bytes, const char **ret_content_type);
 
 /* Does a 2xx of the target hide that it refused a record?  Of BULK, an item that was refused without an "error": every
  * client takes it for delivered.  True also when it cannot be known: no memory. */
@@ -62,17 +61,5 @@ bool batch_hides_refusal(enum batch_dialect dialect, struct slice answer, const 
  * is from one of them: an answer that is made up for it must carry that field.  The target need not have said it yet: a
  * client that sends only duplicates after a restart would never get past them. */
 bool batch_needs_product(const struct request *request);
-
-/* Acknowledgement polls of the Event Collector: {"acks":[7,4611686018427387905]}.  RET_IDS is owned by the caller, comes
- * in ascending order and names each id once.  False: it is no such poll, or no memory: pass it on as it is. */
-MUST_CHECK bool acks_poll_read(struct slice body, int64_t **ret_ids, size_t *ret_count);
-/* The body of a poll for IDS. */
-MUST_CHECK bool acks_poll_write(const int64_t ids[], size_t id_count, char **ret_body, size_t *ret_body_bytes);
-/* The target's answer {"acks":{"7":true}}.  IDS is ascending, each once; RET_IS_DONE has a cell for each: ids that the
- * answer does not name, or names with anything but true, are false.  False: it is no such answer. */
-MUST_CHECK bool acks_answer_read(struct slice body, const int64_t ids[], size_t id_count, bool ret_is_done[]);
-/* {"acks":{...}} and no other member. */
-MUST_CHECK bool acks_answer_write(const int64_t ids[], const bool is_done[], size_t id_count, char **ret_body,
-                                  size_t *ret_body_bytes);
 
 #endif

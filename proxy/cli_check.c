@@ -20,7 +20,7 @@ void cli_print_mistakes(const struct settings_mistakes *mistakes)
 static int connect_to(const struct target_url *url, uint64_t timeout_ms, const char *role)
 {
     const char *why = "";
-    const int fd = cli_connect_host(url->host, url->port, deadline_in(timeout_ms), &why);
+    const int fd = cli_connect_host(url->host, url->port, timeout_ms, &why);
     if (fd < 0) {
         fprintf(stderr, "the %s %s port %u cannot be reached: %s\n", role, url->host, (unsigned)url->port,
                 why);

@@ -390,9 +390,8 @@ static void list_choices(const struct settings_choice choices[], const char *tex
 {
     struct spelling spelling = spelling_of(text);
     size_t length = 0;
-    for (size_t i = 0; choices[i].name != NULL && choices[i].later == NULL; i++) {
-        const bool is_last = choices[i + 1].name == NULL || choices[i + 1].later != NULL;
-        const char *separator = i == 0 ? "must be " : is_last ? " or " : ", ";
+    for (size_t i = 0; choices[i].name != NULL; i++) {
+        const char *separator = i == 0 ? "must be " : choices[i + 1].name == NULL ? " or " : ", ";
         length +=
             (size_t)snprintf(room + length, SETTINGS_WORDS_MAX - length, "%s%s", separator, choices[i].name);
         spelling_offer(&spelling, choices[i].name);
@@ -410,9 +409,8 @@ static const char *parse_choice(const char *text, const struct settings_row *row
         list_choices(row->type->choices, text, room);
         return room;
     }
-    if (choice->later == NULL)
-        memcpy(field, &choice->value, sizeof choice->value);
-    return choice->later;
+    memcpy(field, &choice->value, sizeof choice->value);
+    return NULL;
 }
 static_assert(sizeof(enum mode) == sizeof(int), "parse_choice() writes an int");
 
@@ -425,79 +423,77 @@ static const char *parse_flag(const char *text, const struct settings_row *row, 
     return wrong;
 }
 
-static const struct settings_choice ledgers[] = { { "lmdb", 0, NULL }, { NULL, 0, NULL } };
+static const struct settings_choice ledgers[] = { { "lmdb", 0 }, { NULL, 0 } };
 static const struct settings_choice modes[] = {
-    { "enforce", MODE_ENFORCE, NULL },
-    { "observe", MODE_OBSERVE, NULL },
-    { "off", MODE_OFF, NULL },
-    { NULL, 0, NULL },
+    { "enforce", MODE_ENFORCE },
+    { "observe", MODE_OBSERVE },
+    { "off", MODE_OFF },
+    { NULL, 0 },
 };
 
 static const struct settings_choice shapes[] = {
-    { "auto", SHAPE_AUTO, NULL },
-    { "single", SHAPE_SINGLE, NULL },
-    { "json-array", SHAPE_JSON_ARRAY, NULL },
-    { "ndjson", SHAPE_NDJSON, NULL },
-    { "bulk", SHAPE_BULK, NULL },
-    { "concat", SHAPE_CONCAT, NULL },
-    { "separated", SHAPE_SEPARATED, NULL },
-    { "envelope", SHAPE_ENVELOPE, NULL },
-    { "opaque", SHAPE_OPAQUE, NULL },
-    { NULL, 0, NULL },
+    { "auto", SHAPE_AUTO },
+    { "single", SHAPE_SINGLE },
+    { "json-array", SHAPE_JSON_ARRAY },
+    { "ndjson", SHAPE_NDJSON },
+    { "bulk", SHAPE_BULK },
+    { "concat", SHAPE_CONCAT },
+    { "separated", SHAPE_SEPARATED },
+    { "envelope", SHAPE_ENVELOPE },
+    { "opaque", SHAPE_OPAQUE },
+    { NULL, 0 },
 };
-static const struct settings_choice splits[] = { { "off", SPLIT_OFF, NULL },
-                                                 { "record", SPLIT_RECORD, NULL },
-                                                 { NULL, 0, NULL } };
+static const struct settings_choice splits[] = { { "off", SPLIT_OFF },
+                                                 { "record", SPLIT_RECORD },
+                                                 { NULL, 0 } };
 static const struct settings_choice doubt_policies[] = {
-    { "hold", IN_DOUBT_HOLD, NULL },
-    { "probe", IN_DOUBT_PROBE, NULL },
-    { "retry", IN_DOUBT_RETRY, NULL },
-    { "assume-applied", IN_DOUBT_ASSUME_APPLIED, NULL },
-    { NULL, 0, NULL },
+    { "hold", IN_DOUBT_HOLD },
+    { "probe", IN_DOUBT_PROBE },
+    { "retry", IN_DOUBT_RETRY },
+    { "assume-applied", IN_DOUBT_ASSUME_APPLIED },
+    { NULL, 0 },
 };
 static const struct settings_choice probe_methods[] = {
-    { "GET", PROBE_GET, NULL },
-    { "HEAD", PROBE_HEAD, NULL },
-    { "POST", PROBE_POST, NULL },
-    { NULL, 0, NULL },
+    { "GET", PROBE_GET },
+    { "HEAD", PROBE_HEAD },
+    { "POST", PROBE_POST },
+    { NULL, 0 },
 };
 static const struct settings_choice identities[] = {
-    { "auto", IDENTITY_AUTO, NULL },
-    { "timestamp", IDENTITY_TIMESTAMP, NULL },
-    { "body", IDENTITY_BODY, NULL },
-    { "off", IDENTITY_OFF, NULL },
-    { NULL, 0, NULL },
+    { "auto", IDENTITY_AUTO },
+    { "timestamp", IDENTITY_TIMESTAMP },
+    { "body", IDENTITY_BODY },
+    { "off", IDENTITY_OFF },
+    { NULL, 0 },
 };
 static const struct settings_choice log_levels[] = {
-    { "error", LOG_LEVEL_ERROR, NULL },
-    { "warn", LOG_LEVEL_WARN, NULL },
-    { "info", LOG_LEVEL_INFO, NULL },
-    { "debug", LOG_LEVEL_DEBUG, NULL },
-    { NULL, 0, NULL },
+    { "error", LOG_LEVEL_ERROR },
+    { "warn", LOG_LEVEL_WARN },
+    { "info", LOG_LEVEL_INFO },
+    { "debug", LOG_LEVEL_DEBUG },
+    { NULL, 0 },
 };
 static const struct settings_choice log_formats[] = {
-    { "json", LOG_FORMAT_JSON, NULL },
-    { "text", LOG_FORMAT_TEXT, NULL },
-    { "auto", LOG_FORMAT_AUTO, NULL },
-    { NULL, 0, NULL },
+    { "json", LOG_FORMAT_JSON },
+    { "text", LOG_FORMAT_TEXT },
+    { "auto", LOG_FORMAT_AUTO },
+    { NULL, 0 },
 };
-static const struct settings_choice on_and_off[] = { { "on", true, NULL },
-                                                     { "off", false, NULL },
-                                                     { NULL, 0, NULL } };
+static const struct settings_choice on_and_off[] = { { "on", true }, { "off", false }, { NULL, 0 } };
 static const struct settings_choice unkeyed[] = {
-    { "forward", false, NULL },
-    { "reject", true, NULL },
-    { NULL, 0, NULL },
+    { "forward", false },
+    { "reject", true },
+    { NULL, 0 },
 };
 static const struct settings_choice first_sights[] = {
-    { "accept", false, NULL },
-    { "hold", true, NULL },
-    { NULL, 0, NULL },
+    { "accept", false },
+    { "hold", true },
+    { NULL, 0 },
 };
 static const struct settings_choice missing_ledgers[] = {
-    { "create", false, NULL },
-    { "refuse", true, NULL },
-    { NULL, 0, NULL },
+    { "create", false },
+    { "refuse", true },
+    { NULL, 0 },
 };
 
 /* ---- locators ------------------------------------------------------------------------------------------------ */

@@ -24,8 +24,6 @@ struct settings_row;
 struct settings_choice {
     const char *name;
     int value;
-    const char
-        *later; /* NULL; else the word is known, but not to this version: what to say.  These come last */
 };
 
 struct settings_type {

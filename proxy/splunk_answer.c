@@ -117,7 +117,7 @@ static bool ids_read(struct slice array, int64_t ids[], size_t *ret_count)
     return !walk.is_wrong;
 }
 
-bool acks_poll_read(struct slice body, int64_t **ret_ids, size_t *ret_count)
+bool splunk_poll_read(struct slice body, int64_t **ret_ids, size_t *ret_count)
 {
     struct slice array = acks_of(body, JSON_IS_ARRAY);
     size_t count;
@@ -135,7 +135,7 @@ bool acks_poll_read(struct slice body, int64_t **ret_ids, size_t *ret_count)
     return true;
 }
 
-bool acks_poll_write(const int64_t ids[], size_t id_count, char **ret_body, size_t *ret_body_bytes)
+bool splunk_poll_write(const int64_t ids[], size_t id_count, char **ret_body, size_t *ret_body_bytes)
 {
     struct text text = { 0 };
     text_add_chars(&text, "{\"acks\":[");
@@ -168,7 +168,7 @@ static bool answers_note(struct slice object, const int64_t ids[], size_t id_cou
     return !walk.is_wrong;
 }
 
-bool acks_answer_read(struct slice body, const int64_t ids[], size_t id_count, bool ret_is_done[])
+bool splunk_poll_answer_read(struct slice body, const int64_t ids[], size_t id_count, bool ret_is_done[])
 {
     struct slice object = acks_of(body, JSON_IS_OBJECT);
     for (size_t i = 0; i < id_count; i++) {
@@ -180,8 +180,8 @@ bool acks_answer_read(struct slice body, const int64_t ids[], size_t id_count, b
            answers_note(object, ids, id_count, false, ret_is_done);
 }
 
-bool acks_answer_write(const int64_t ids[], const bool is_done[], size_t id_count, char **ret_body,
-                       size_t *ret_body_bytes)
+bool splunk_poll_answer_write(const int64_t ids[], const bool is_done[], size_t id_count, char **ret_body,
+                              size_t *ret_body_bytes)
 {
     struct text text = { 0 };
     text_add_chars(&text, "{\"acks\":{");

@@ -465,15 +465,15 @@ static void check_entries(json_t *answer)
     }
 }
 
-static void check_answer(const struct request *request, const struct identified *identified,
-                         const bool sent[], struct slice answer, unsigned damage)
+static void check_answer(const struct identified *identified, const bool sent[], struct slice answer,
+                         unsigned damage)
 {
     char *body;
     size_t body_bytes;
     const char *type;
     bool has_answer = sent_count() > 0;
-    bool is_made = batch_answer(form->dialect, has_answer ? 200 : 0, answer, request, identified, sent, -1,
-                                &body, &body_bytes, &type);
+    bool is_made = batch_answer(form->dialect, has_answer ? 200 : 0, answer, identified, sent, -1, &body,
+                                &body_bytes, &type);
     bool is_known = form->dialect == BATCH_BULK   ? damage == 0
                     : form->dialect == BATCH_DAPR ? damage != 3
                                                   : true;
@@ -493,8 +493,7 @@ static void check_answer(const struct request *request, const struct identified 
     free(body);
 }
 
-static void check_way_back(const struct request *request, const struct identified *identified,
-                           unsigned damage)
+static void check_way_back(const struct identified *identified, unsigned damage)
 {
     static struct body answer;
     enum outcome outcomes[ELEMENTS_MAX];
@@ -512,7 +511,7 @@ static void check_way_back(const struct request *request, const struct identifie
         assert(!has_ack_id);
         check_outcomes(identified, outcomes, damage);
     }
-    check_answer(request, identified, sent, bytes, damage);
+    check_answer(identified, sent, bytes, damage);
 }
 
 /* ---- one run ----------------------------------------------------------------------------------------------------- */
@@ -559,7 +558,7 @@ static void run(bool is_coded, bool is_stripped, unsigned damage)
         check_plan(&request, &identified, verdicts, is_stripped);
         for (size_t i = 0; i < element_count; i++)
             check_alone(&request, &identified, i, is_stripped);
-        check_way_back(&request, &identified, damage);
+        check_way_back(&identified, damage);
     }
     identified_deinit(&identified);
     free(request.body);

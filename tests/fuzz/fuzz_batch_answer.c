@@ -105,14 +105,14 @@ static void check_poll(struct slice poll)
     int64_t *ids, *again;
     size_t id_count, again_count, body_bytes;
     char *body;
-    if (!acks_poll_read(poll, &ids, &id_count))
+    if (!splunk_poll_read(poll, &ids, &id_count))
         return;
     for (size_t i = 0; i < id_count; i++)
         assert(i == 0 || ids[i - 1] < ids[i]);
-    bool is_written = acks_poll_write(ids, id_count, &body, &body_bytes);
+    bool is_written = splunk_poll_write(ids, id_count, &body, &body_bytes);
     assert(is_written);
     assert_json(slice_of(body, body_bytes));
-    bool is_read = acks_poll_read(slice_of(body, body_bytes), &again, &again_count);
+    bool is_read = splunk_poll_read(slice_of(body, body_bytes), &again, &again_count);
     assert(is_read && again_count == id_count && memcmp(ids, again, id_count * sizeof ids[0]) == 0);
     free(again);
     free(body);
@@ -125,12 +125,12 @@ static void check_acks(struct slice answer)
     bool is_done[IDS], again[IDS];
     char *body;
     size_t body_bytes;
-    if (!acks_answer_read(answer, ids, IDS, is_done))
+    if (!splunk_poll_answer_read(answer, ids, IDS, is_done))
         return;
-    bool is_written = acks_answer_write(ids, is_done, IDS, &body, &body_bytes);
+    bool is_written = splunk_poll_answer_write(ids, is_done, IDS, &body, &body_bytes);
     assert(is_written);
     assert_json(slice_of(body, body_bytes));
-    bool is_read = acks_answer_read(slice_of(body, body_bytes), ids, IDS, again);
+    bool is_read = splunk_poll_answer_read(slice_of(body, body_bytes), ids, IDS, again);
     assert(is_read && memcmp(is_done, again, sizeof again) == 0);
     free(body);
 }

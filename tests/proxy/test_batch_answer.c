@@ -142,11 +142,10 @@ static void test_the_only_element_of_an_opaque_request_stands_for_all_records(vo
 static bool answer(struct batch *batch, enum batch_dialect dialect, int status, const char *text,
                    int64_t ack_id, char **ret_body, const char **ret_type)
 {
-    struct request request = { 0 };
     size_t byte_count;
     char *body;
-    if (!batch_answer(dialect, status, slice_of_text(text), &request, &batch->identified, batch->sent, ack_id,
-                      &body, &byte_count, ret_type))
+    if (!batch_answer(dialect, status, slice_of_text(text), &batch->identified, batch->sent, ack_id, &body,
+                      &byte_count, ret_type))
         return false;
     *ret_body = body != NULL ? strndup(body, byte_count) : NULL;
     free(body);

@@ -13,6 +13,7 @@
 #include "plan.h"
 #include "probe.h"
 #include "settings.h"
+#include "splunk_answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -311,7 +312,7 @@ static const char bulk_body[] = "{\"index\":{\"_id\":\"orders+3+41\"}}\n{\"a\":1
 static const char bulk_said[] =
     "{\"took\":3,\"errors\":false,\"items\":[{\"index\":{\"_id\":\"orders+3+42\",\"status\":201}}]}";
 
-static uint64_t sum_of_answer(const struct request *request, const struct identified *identified)
+static uint64_t sum_of_answer(const struct identified *identified)
 {
     static const bool sent[SITES_MAX] = { false, true };
     struct settings settings = { 0 };
@@ -325,8 +326,8 @@ static uint64_t sum_of_answer(const struct request *request, const struct identi
     settings.applied_status.bits[3] = UINT64_MAX; /* 192 to 255 */
     batch_outcomes(BATCH_BULK, 200, slice_of_text(bulk_said), identified, sent, &settings, outcomes,
                    &has_ack_id, &ack_id);
-    if (!batch_answer(BATCH_BULK, 200, slice_of_text(bulk_said), request, identified, sent, -1, &body,
-                      &body_bytes, &content_type))
+    if (!batch_answer(BATCH_BULK, 200, slice_of_text(bulk_said), identified, sent, -1, &body, &body_bytes,
+                      &content_type))
         return 0;
     sum_bytes(&sum, body, body_bytes);
     sum_number(&sum, outcomes[1]);
@@ -357,7 +358,7 @@ static uint64_t run_bulk_answer(void)
     request.body_bytes = strlen(bulk_body);
     if (identifier != NULL) {
         if (identify(identifier, &request, &identified))
-            sum = sum_of_answer(&request, &identified);
+            sum = sum_of_answer(&identified);
         identified_deinit(&identified);
     }
     identifier_free(identifier);
@@ -371,10 +372,10 @@ static uint64_t run_poll(void)
     size_t id_count, body_bytes;
     char *body;
     uint64_t sum = 1;
-    if (!acks_poll_read(slice_of_text("{\"acks\":[9,8,7,6,5,4,3,2,1,0,9]}"), &ids, &id_count))
+    if (!splunk_poll_read(slice_of_text("{\"acks\":[9,8,7,6,5,4,3,2,1,0,9]}"), &ids, &id_count))
         return 0;
     sum_bytes(&sum, ids, id_count * sizeof ids[0]);
-    bool is_written = acks_poll_write(ids, id_count, &body, &body_bytes);
+    bool is_written = splunk_poll_write(ids, id_count, &body, &body_bytes);
     if (is_written) {
         sum_bytes(&sum, body, body_bytes);
         free(body);

@@ -69,7 +69,7 @@ static void expect_poll(const char *body, const int64_t expected[], size_t expec
 {
     int64_t *ids;
     size_t count;
-    assert_true(acks_poll_read(slice_of_text(body), &ids, &count));
+    assert_true(splunk_poll_read(slice_of_text(body), &ids, &count));
     assert_int_equal(count, expected_count);
     for (size_t i = 0; i < count; i++)
         assert_true(ids[i] == expected[i]);
@@ -109,7 +109,7 @@ static void test_what_is_no_poll_is_refused(void **state)
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         int64_t *ids;
         size_t count;
-        if (acks_poll_read(slice_of_text(bodies[i]), &ids, &count))
+        if (splunk_poll_read(slice_of_text(bodies[i]), &ids, &count))
             fail_msg("%s", bodies[i]);
     }
 }
@@ -121,13 +121,13 @@ static void test_polls_and_their_answers_are_written_with_no_other_member(void *
     char *body;
     size_t byte_count;
     (void)state;
-    assert_true(acks_poll_write(ids, 3, &body, &byte_count));
+    assert_true(splunk_poll_write(ids, 3, &body, &byte_count));
     expect_text(body, byte_count, "{\"acks\":[-1,7,4611686018427387905]}");
-    assert_true(acks_poll_write(ids, 0, &body, &byte_count));
+    assert_true(splunk_poll_write(ids, 0, &body, &byte_count));
     expect_text(body, byte_count, "{\"acks\":[]}");
-    assert_true(acks_answer_write(ids, is_done, 3, &body, &byte_count));
+    assert_true(splunk_poll_answer_write(ids, is_done, 3, &body, &byte_count));
     expect_text(body, byte_count, "{\"acks\":{\"-1\":false,\"7\":false,\"4611686018427387905\":true}}");
-    assert_true(acks_answer_write(ids, is_done, 0, &body, &byte_count));
+    assert_true(splunk_poll_answer_write(ids, is_done, 0, &body, &byte_count));
     expect_text(body, byte_count, "{\"acks\":{}}");
 }
 
@@ -157,12 +157,12 @@ static void test_only_true_is_done(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof answer_rows / sizeof answer_rows[0]; i++) {
         bool is_done[] = { true, true, true };
-        bool is_good = acks_answer_read(slice_of_text(answer_rows[i].body), ids, 3, is_done);
+        bool is_good = splunk_poll_answer_read(slice_of_text(answer_rows[i].body), ids, 3, is_done);
         unsigned done = is_done[0] * 1u + is_done[1] * 2u + is_done[2] * 4u;
         if (is_good != answer_rows[i].is_good || done != answer_rows[i].done)
             fail_msg("%s: %u", answer_rows[i].body, done);
     }
-    assert_true(acks_answer_read(slice_of_text("{\"acks\":{\"5\":true}}"), NULL, 0, NULL));
+    assert_true(splunk_poll_answer_read(slice_of_text("{\"acks\":{\"5\":true}}"), NULL, 0, NULL));
 }
 
 int main(void)
