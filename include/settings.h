@@ -17,6 +17,7 @@
 #include "store.h"
 
 enum mode { MODE_ENFORCE, MODE_OBSERVE, MODE_OFF };
+const char *mode_name(enum mode mode); /* static: as it stands in the setting */
 enum shape_setting {
     SHAPE_AUTO, SHAPE_SINGLE, SHAPE_JSON_ARRAY, SHAPE_NDJSON, SHAPE_BULK, SHAPE_CONCAT, SHAPE_SEPARATED, SHAPE_ENVELOPE,
     SHAPE_OPAQUE

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
@@ -34,6 +35,12 @@ static inline bool slice_equals(struct slice a, struct slice b)
 static inline bool slice_equals_text(struct slice a, const char *text)
 {
     return slice_equals(a, slice_of_text(text));
+}
+
+/* Without regard to the case of ASCII letters. */
+static inline bool slice_equals_caseless(struct slice a, struct slice b)
+{
+    return a.byte_count == b.byte_count && (a.byte_count == 0 || strncasecmp(a.at, b.at, a.byte_count) == 0);
 }
 
 /* Without the spaces and tabs around it. */

@@ -292,7 +292,7 @@ void account_refused(enum finish why)
         break;
     case FINISH_BODY_TOO_LARGE:
     case FINISH_HEAD_TOO_LARGE:
-    case FINISH_TARGET_TOO_LONG:
+    case FINISH_URI_TOO_LONG:
         metrics_add(COUNTER_REFUSED_TOO_LARGE, 1);
         break;
     default:

@@ -15,7 +15,7 @@
 #include <time.h>
 #include "admin_call.h"
 #include "admin_gate.h"
-#include "admin_query.h"
+#include "json_scan.h"
 
 /* An operator's requests are small; a filter with its reason has some hundred bytes. */
 enum { HEAD_BYTES_MAX = 16384, BODY_BYTES_MAX = 65536, ALLOWED_BYTES_MAX = 64 };
@@ -57,18 +57,13 @@ enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
 
 /* ---- answers -------------------------------------------------------------------------------------------------- */
 
-static struct http1_field field_of(const char *name, const char *value)
-{
-    return (struct http1_field){ slice_of_text(name), slice_of_text(value) };
-}
-
 /* TEXT is taken when IS_OWNED. */
 static void answer(struct admin_call *call, int status, const char *content_type, char *text, bool is_owned,
                    const struct http1_field *field)
 {
-    struct http1_field fields[4] = { field_of("Content-Type", content_type),
-                                     field_of("X-Content-Type-Options", "nosniff"),
-                                     field_of("Cache-Control", "no-store") };
+    struct http1_field fields[4] = { http1_field_of("Content-Type", content_type),
+                                     http1_field_of("X-Content-Type-Options", "nosniff"),
+                                     http1_field_of("Cache-Control", "no-store") };
     struct reply reply = { .status = status,
                            .fields = fields,
                            .field_count = 3,
@@ -188,7 +183,7 @@ static void call_free(struct admin_call *call)
 
 static void refuse_ledger(struct admin_call *call)
 {
-    struct http1_field field = field_of("Retry-After", "1");
+    struct http1_field field = http1_field_of("Retry-After", "1");
     admin_refuse(call, 503, "ledger-failed", &field,
                  "the ledger could not answer; /status and the log say more, nothing is known to be changed");
 }
@@ -210,7 +205,7 @@ static void on_answered(struct question *question, enum store_status status)
 
 void admin_ask(struct admin_call *call, void (*render)(struct admin_call *call))
 {
-    struct http1_field field = field_of("Retry-After", "1");
+    struct http1_field field = http1_field_of("Retry-After", "1");
     if (call->admin->open_count >= ADMIN_OPEN_MAX) {
         admin_refuse(call, 503, "busy", &field, "%d questions are waiting for the ledger already",
                      ADMIN_OPEN_MAX);
@@ -287,7 +282,7 @@ static bool path_matches(const struct admin_route *route, struct slice path, uin
     if (bytes == 1 || route->path[bytes - 1] != '/')
         return slice_equals_text(path, route->path);
     return path.byte_count > bytes && memcmp(path.at, route->path, bytes) == 0 &&
-           admin_number_read(slice_of(path.at + bytes, path.byte_count - bytes), UINT64_MAX, ret_id);
+           decimal_read(slice_of(path.at + bytes, path.byte_count - bytes), UINT64_MAX, ret_id);
 }
 
 static bool method_matches(const struct admin_route *route, enum http1_method method)
@@ -331,7 +326,7 @@ bool admin_has_type(const struct admin_call *call, const char *type)
 static bool gate_pass(struct admin_call *call)
 {
     const struct request *request = call->request;
-    const struct http1_field challenge = field_of("WWW-Authenticate", "Bearer realm=\"sinkonce\"");
+    const struct http1_field challenge = http1_field_of("WWW-Authenticate", "Bearer realm=\"sinkonce\"");
     const struct credentials *credentials = call->admin->credentials;
     const struct settings *settings =
         credentials == NULL ? call->admin->parts.settings : &credentials->settings;

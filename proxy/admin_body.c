@@ -6,7 +6,7 @@
 #include "admin_body.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include "admin_query.h"
+#include "json_scan.h"
 
 /* NULL: already refused. */
 json_t *admin_body_read(struct admin_call *call)
@@ -89,7 +89,7 @@ bool admin_number_get(struct admin_call *call, const struct admin_member *member
     snprintf(words, sizeof words, "a whole number from 0 to %" PRIu64, max);
     if (json_is_string(value)) {
         struct slice digits = slice_of(json_string_value(value), json_string_length(value));
-        return admin_number_read(digits, max, ret_number) || admin_refuse_value(call, member, words);
+        return decimal_read(digits, max, ret_number) || admin_refuse_value(call, member, words);
     }
     if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t)json_integer_value(value) > max)
         return admin_refuse_value(call, member, words);

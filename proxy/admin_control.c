@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "log_line.h"
 
 static void log_control(const struct admin_call *call, const char *words)
 {
@@ -58,9 +59,7 @@ static int choice_get(struct admin_call *call, const struct admin_member *member
 
 void admin_on_mode(struct admin_call *call)
 {
-    static const char *const names[] = {
-        [MODE_ENFORCE] = "enforce", [MODE_OBSERVE] = "observe", [MODE_OFF] = "off"
-    };
+    const char *const names[] = { mode_name(MODE_ENFORCE), mode_name(MODE_OBSERVE), mode_name(MODE_OFF) };
     const struct program_controls *controls = call->admin->parts.controls;
     struct admin_member member;
     char words[32];
@@ -78,10 +77,8 @@ void admin_on_mode(struct admin_call *call)
 
 void admin_on_log_level(struct admin_call *call)
 {
-    static const char *const names[] = { [LOG_LEVEL_ERROR] = "error",
-                                         [LOG_LEVEL_WARN] = "warn",
-                                         [LOG_LEVEL_INFO] = "info",
-                                         [LOG_LEVEL_DEBUG] = "debug" };
+    const char *const names[] = { log_level_name(LOG_LEVEL_ERROR), log_level_name(LOG_LEVEL_WARN),
+                                  log_level_name(LOG_LEVEL_INFO), log_level_name(LOG_LEVEL_DEBUG) };
     struct admin_member member;
     char words[32];
     json_t *body = one_member_get(call, "level", &member);

@@ -8,7 +8,6 @@
 #include "admin_gate.h"
 #include <arpa/inet.h>
 #include <string.h>
-#include <strings.h>
 #include "bearer.h"
 
 static const struct gate_row {
@@ -86,8 +85,7 @@ static bool is_origin_foreign(const struct http1_head *head)
         if (mark == NULL)
             return true;
         struct slice authority = slice_of(mark + 3, value.byte_count - (size_t)(mark + 3 - value.at));
-        if (authority.byte_count != head->host.byte_count ||
-            strncasecmp(authority.at, head->host.at, authority.byte_count) != 0)
+        if (!slice_equals_caseless(authority, head->host))
             return true;
     }
     return false;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include "admin_query.h"
+#include "json_scan.h"
 
 enum { LINK_BYTES_MAX = 1024 };
 
@@ -200,7 +201,7 @@ void admin_on_intervals(struct admin_call *call)
                         : 0;
     if (!topic_is_legal(topic) || digits == 0 ||
         memcmp(rest.at + rest.byte_count - end_bytes, end, end_bytes) != 0 ||
-        !admin_number_read(slice_of(slash + 1, digits), INT32_MAX, &partition)) {
+        !decimal_read(slice_of(slash + 1, digits), INT32_MAX, &partition)) {
         admin_refuse(call, 404, "not-found", NULL, "the path is /partitions/TOPIC/PARTITION/intervals");
         return;
     }

@@ -159,10 +159,6 @@ static json_t *certificates_json(const struct credentials *credentials)
 
 static json_t *requests_json(void)
 {
-    static const char *const names[HTTP1_METHOD_COUNT] = {
-        [HTTP1_GET] = "GET",       [HTTP1_HEAD] = "HEAD",       [HTTP1_POST] = "POST",   [HTTP1_PUT] = "PUT",
-        [HTTP1_DELETE] = "DELETE", [HTTP1_OPTIONS] = "OPTIONS", [HTTP1_PATCH] = "PATCH",
-    };
     json_t *requests = json_object();
     for (int method = 0; method < HTTP1_METHOD_COUNT; method++) {
         json_t *codes = json_object();
@@ -173,7 +169,7 @@ static json_t *requests_json(void)
             if (count > 0)
                 json_object_set_new(codes, text, json_integer((json_int_t)count));
         }
-        json_object_set_new(requests, names[method], codes);
+        json_object_set_new(requests, http1_method_name((enum http1_method)method), codes);
     }
     return requests;
 }

@@ -10,11 +10,6 @@ static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-static struct http1_field field_of(const char *name, const char *value)
-{
-    return (struct http1_field){ slice_of_text(name), slice_of_text(value) };
-}
-
 static bool is_known_to_browser(const struct http1_head *head, const struct page_file *file)
 {
     for (size_t i = 0; i < head->field_count; i++) {
@@ -34,12 +29,12 @@ void admin_on_page(struct admin_call *call)
         admin_refuse(call, 404, "not-found", NULL, "there is nothing at this path");
         return;
     }
-    const struct http1_field fields[] = { field_of("ETag", file->etag),
-                                          field_of("Cache-Control", "no-cache"),
-                                          field_of("Content-Security-Policy", policy),
-                                          field_of("X-Content-Type-Options", "nosniff"),
-                                          field_of("Referrer-Policy", "no-referrer"),
-                                          field_of("Content-Type", file->content_type) };
+    const struct http1_field fields[] = { http1_field_of("ETag", file->etag),
+                                          http1_field_of("Cache-Control", "no-cache"),
+                                          http1_field_of("Content-Security-Policy", policy),
+                                          http1_field_of("X-Content-Type-Options", "nosniff"),
+                                          http1_field_of("Referrer-Policy", "no-referrer"),
+                                          http1_field_of("Content-Type", file->content_type) };
     const bool is_known = is_known_to_browser(head, file);
     const size_t field_count = sizeof fields / sizeof fields[0];
     struct reply reply = { .status = is_known ? 304 : 200,

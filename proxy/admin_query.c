@@ -57,12 +57,6 @@ static bool value_decode(struct slice value, char out[VALUE_BYTES_MAX], struct s
     return true;
 }
 
-/* json_scan.h cannot be included beside jansson.h: both name kinds of JSON values alike. */
-bool admin_number_read(struct slice digits, uint64_t max, uint64_t *ret_number)
-{
-    return decimal_read(digits, max, ret_number);
-}
-
 static unsigned name_bit(struct slice name, unsigned known)
 {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

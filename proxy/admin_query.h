@@ -35,8 +35,6 @@ struct admin_query {
 /* KNOWN are the parameters that may stand in QUERY.  False: RET_WHY is the sentence. */
 MUST_CHECK bool admin_query_read(struct slice query, unsigned known, struct admin_query *ret_query,
                                  char ret_why[], size_t why_bytes_max);
-/* A whole number from 0 to MAX in plain decimal digits, as everywhere in the program. */
-MUST_CHECK bool admin_number_read(struct slice digits, uint64_t max, uint64_t *ret_number);
 /* Does NAME stand in QUERY, with or without a value? */
 bool admin_query_has(struct slice query, const char *name);
 

@@ -217,9 +217,6 @@ static json_t *records_json(const struct store_figures *figures)
 
 void admin_on_status(struct admin_call *call)
 {
-    static const char *const modes[] = {
-        [MODE_ENFORCE] = "enforce", [MODE_OBSERVE] = "observe", [MODE_OFF] = "off"
-    };
     const struct program_state *state = call->admin->parts.state;
     const struct settings *settings = call->admin->parts.settings;
     struct store_figures figures;
@@ -238,7 +235,7 @@ void admin_on_status(struct admin_call *call)
         call, 200,
         json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:o, s:I, s:I, s:I, s:o, s:o}", "state",
                   state_name(state, &figures), "warnings", warnings, "version", SINKONCE_VERSION, "mode",
-                  modes[state->mode], "started", admin_time_json(state->started_ms), "uptime_seconds",
+                  mode_name(state->mode), "started", admin_time_json(state->started_ms), "uptime_seconds",
                   (json_int_t)(uptime_ms / MS_PER_S), "target", admin_text_json(settings->target.authority),
                   "connections", (json_int_t)metrics_gauge(GAUGE_CONNECTIONS), "requests_in_flight",
                   (json_int_t)metrics_gauge(GAUGE_REQUESTS_IN_FLIGHT), "target_requests_in_flight",

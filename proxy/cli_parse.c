@@ -6,6 +6,7 @@
 #include "cli_parse.h"
 #include "admin_query.h"
 #include "http1.h"
+#include "json_scan.h"
 #include "settings_spell.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ static const char *wrong(const char *format, ...)
 static bool number_is_within(const char *text, uint64_t low, uint64_t high)
 {
     uint64_t number;
-    return admin_number_read(slice_of_text(text), high, &number) && number >= low;
+    return decimal_read(slice_of_text(text), high, &number) && number >= low;
 }
 
 /* One of the words in a list such as "same|new-topic". */

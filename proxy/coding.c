@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -29,8 +28,7 @@ enum coding coding_of(struct slice value)
     } rows[] = { { "", CODING_IDENTITY },   { "identity", CODING_IDENTITY }, { "gzip", CODING_GZIP },
                  { "x-gzip", CODING_GZIP }, { "deflate", CODING_DEFLATE },   { "zstd", CODING_ZSTD } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strlen(rows[i].name) == value.byte_count &&
-            (value.byte_count == 0 || strncasecmp(rows[i].name, value.at, value.byte_count) == 0))
+        if (slice_equals_caseless(value, slice_of_text(rows[i].name)))
             return rows[i].coding;
     return CODING_OTHER;
 }

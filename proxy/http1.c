@@ -85,7 +85,7 @@ static enum http1_status take_request_line(struct slice *rest, struct request_li
         status = take_word(rest, HTTP1_IN_TOKEN, METHOD_BYTES_MAX, FINISH_METHOD_UNKNOWN,
                            &ret_line->method_text, ret_why);
     if (status == HTTP1_DONE)
-        status = take_word(rest, HTTP1_IN_TARGET, HTTP1_TARGET_BYTES_MAX, FINISH_TARGET_TOO_LONG,
+        status = take_word(rest, HTTP1_IN_TARGET, HTTP1_TARGET_BYTES_MAX, FINISH_URI_TOO_LONG,
                            &ret_line->target, ret_why);
     if (status == HTTP1_DONE)
         status = take_shape(rest, "HTTP/0.0\r\n", &ret_line->version, ret_why);
@@ -94,12 +94,19 @@ static enum http1_status take_request_line(struct slice *rest, struct request_li
     return status;
 }
 
+const char *http1_method_name(enum http1_method method)
+{
+    static const char *const names[HTTP1_METHOD_COUNT] = {
+        [HTTP1_GET] = "GET",       [HTTP1_HEAD] = "HEAD",       [HTTP1_POST] = "POST",   [HTTP1_PUT] = "PUT",
+        [HTTP1_DELETE] = "DELETE", [HTTP1_OPTIONS] = "OPTIONS", [HTTP1_PATCH] = "PATCH",
+    };
+    return names[method];
+}
+
 static enum finish judge_method(struct slice text, enum http1_method *ret_method)
 {
-    static const char *const names[HTTP1_METHOD_COUNT] = { "GET",    "HEAD",    "POST", "PUT",
-                                                           "DELETE", "OPTIONS", "PATCH" };
     for (int i = 0; i < HTTP1_METHOD_COUNT; i++) {
-        if (slice_equals_text(text, names[i])) {
+        if (slice_equals_text(text, http1_method_name((enum http1_method)i))) {
             *ret_method = (enum http1_method)i;
             return FINISH_NONE;
         }

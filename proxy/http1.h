@@ -20,6 +20,7 @@ enum http1_status { HTTP1_MORE, HTTP1_DONE, HTTP1_REFUSED };
 /* Order is that of metrics_request(). */
 enum http1_method { HTTP1_GET, HTTP1_HEAD, HTTP1_POST, HTTP1_PUT, HTTP1_DELETE, HTTP1_OPTIONS, HTTP1_PATCH,
                     HTTP1_METHOD_COUNT };
+const char *http1_method_name(enum http1_method method); /* static; METHOD is below HTTP1_METHOD_COUNT */
 
 enum http1_framing { HTTP1_NO_BODY, HTTP1_LENGTH, HTTP1_CHUNKED };
 
@@ -27,6 +28,12 @@ struct http1_field {
     struct slice name;  /* as sent */
     struct slice value; /* without white space around it; no CR, LF, NUL or other control but HTAB */
 };
+
+/* Both are borrowed. */
+static inline struct http1_field http1_field_of(const char *name, const char *value)
+{
+    return (struct http1_field){ slice_of_text(name), slice_of_text(value) };
+}
 
 /* All slices point into the bytes given to http1_head(). */
 struct http1_head {

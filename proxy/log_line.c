@@ -17,12 +17,16 @@ enum {
     UNIT_BYTES_MAX = 8,  /* one character escaped: "\u001b" is the longest */
 };
 
-static const char *const level_names[] = {
-    [LOG_LEVEL_ERROR] = "error",
-    [LOG_LEVEL_WARN] = "warn",
-    [LOG_LEVEL_INFO] = "info",
-    [LOG_LEVEL_DEBUG] = "debug",
-};
+const char *log_level_name(enum log_level level)
+{
+    static const char *const names[] = {
+        [LOG_LEVEL_ERROR] = "error",
+        [LOG_LEVEL_WARN] = "warn",
+        [LOG_LEVEL_INFO] = "info",
+        [LOG_LEVEL_DEBUG] = "debug",
+    };
+    return names[level];
+}
 
 /* The whole of BYTES or nothing. */
 static bool put(struct log_line *line, const char bytes[], size_t byte_count)
@@ -176,7 +180,7 @@ static void put_json_head(struct log_line *line, const char *time_text, const st
     put_text(line, "{\"time\":\"");
     put_text(line, time_text);
     put_text(line, "\",\"level\":\"");
-    put_text(line, level_names[words->level]);
+    put_text(line, log_level_name(words->level));
     put_text(line, "\",\"event\":");
     put_quoted(line, slice_of_text(words->event));
     put_text(line, ",\"msg\":");
@@ -187,7 +191,7 @@ static void put_text_head(struct log_line *line, const char *time_text, const st
 {
     put_text(line, time_text);
     put_text(line, " ");
-    put_text(line, level_names[words->level]);
+    put_text(line, log_level_name(words->level));
     put_text(line, " ");
     put_escaped(line, slice_of_text(words->event));
     put_text(line, ": ");

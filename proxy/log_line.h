@@ -28,6 +28,8 @@ struct log_words {
     uint64_t suppressed_count; /* 0: not mentioned */
 };
 
+const char *log_level_name(enum log_level level); /* static: as it stands in lines and in the setting */
+
 /* [any] IS_TEXT: the form for people, else JSON. */
 void log_line_form(struct log_line *line, bool is_text, const struct log_words *words);
 

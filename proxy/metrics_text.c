@@ -17,11 +17,6 @@
 
 _Static_assert((int)HTTP1_METHOD_COUNT <= (int)METRICS_METHODS_MAX, "a method has no cells");
 
-static const char *const method_names[HTTP1_METHOD_COUNT] = {
-    [HTTP1_GET] = "GET",       [HTTP1_HEAD] = "HEAD",       [HTTP1_POST] = "POST",   [HTTP1_PUT] = "PUT",
-    [HTTP1_DELETE] = "DELETE", [HTTP1_OPTIONS] = "OPTIONS", [HTTP1_PATCH] = "PATCH",
-};
-
 static const struct counter_row {
     const char *metric, *labels, *words;
 } counter_rows[COUNTER_COUNT] = {
@@ -135,7 +130,7 @@ static void requests_write(FILE *out)
             uint64_t count = metrics_request_count(method, code);
             if (count > 0 || is_always_written(code))
                 fprintf(out, "sinkonce_http_requests_total{method=\"%s\",code=\"%d\"} %" PRIu64 "\n",
-                        method_names[method], code, count);
+                        http1_method_name((enum http1_method)method), code, count);
         }
     }
 }
@@ -259,14 +254,11 @@ static void process_write(FILE *out)
 
 static void program_write(FILE *out, enum mode present)
 {
-    static const char *const modes[] = {
-        [MODE_ENFORCE] = "enforce", [MODE_OBSERVE] = "observe", [MODE_OFF] = "off"
-    };
     head_write(out, "build_info", "gauge", "Always 1; the version stands in the label.");
     fputs("sinkonce_build_info{version=\"" SINKONCE_VERSION "\"} 1\n", out);
     head_write(out, "mode", "gauge", "1 for the mode that is on.");
-    for (size_t mode = 0; mode < sizeof modes / sizeof modes[0]; mode++)
-        fprintf(out, "sinkonce_mode{mode=\"%s\"} %d\n", modes[mode], (size_t)present == mode);
+    for (int mode = MODE_ENFORCE; mode <= MODE_OFF; mode++)
+        fprintf(out, "sinkonce_mode{mode=\"%s\"} %d\n", mode_name((enum mode)mode), (int)present == mode);
 }
 
 /* Only of those that are configured: an end that is 0 would look like one long ago. */

@@ -4,7 +4,6 @@
 #include "pass.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 #include "bearer.h"
 
@@ -24,8 +23,8 @@ static bool is_ours(const struct http1_field *field, const struct settings *sett
 {
     if (field->name.byte_count >= 9 && http1_name_equals(slice_of(field->name.at, 9), "sinkonce-"))
         return true;
-    return settings->key_header[0] != '\0' && field->name.byte_count == strlen(settings->key_header) &&
-           strncasecmp(field->name.at, settings->key_header, field->name.byte_count) == 0;
+    return settings->key_header[0] != '\0' &&
+           slice_equals_caseless(field->name, slice_of_text(settings->key_header));
 }
 
 static bool is_stripped(const struct http1_field *field, const struct identified *identified,
@@ -34,9 +33,7 @@ static bool is_stripped(const struct http1_field *field, const struct identified
     if (identified == NULL || !settings->is_stripped)
         return false;
     for (size_t i = 0; i < identified->strip_header_count; i++) {
-        const char *name = identified->strip_headers[i];
-        if (field->name.byte_count == strlen(name) &&
-            strncasecmp(field->name.at, name, field->name.byte_count) == 0)
+        if (slice_equals_caseless(field->name, slice_of_text(identified->strip_headers[i])))
             return true;
     }
     return false;
@@ -66,7 +63,7 @@ static bool is_passed(const struct http1_field *field, const struct request *req
 static void add(struct pass *pass, const char *name, const char *value)
 {
     if (pass->field_count < PASS_FIELDS_MAX)
-        pass->fields[pass->field_count++] = (struct http1_field){ slice_of_text(name), slice_of_text(value) };
+        pass->fields[pass->field_count++] = http1_field_of(name, value);
 }
 
 static bool max_forwards(const struct request *request, uint64_t *ret_count)

@@ -301,15 +301,12 @@ static void send_probe(struct runner *runner)
     };
     const struct settings *settings = runner->prober->settings;
     size_t count = 0;
-    runner->fields[count++] =
-        (struct http1_field){ slice_of_text("User-Agent"), slice_of_text("sinkonce/" SINKONCE_VERSION) };
-    runner->fields[count++] =
-        (struct http1_field){ slice_of_text("Accept"), slice_of_text("application/json, */*;q=0.5") };
+    runner->fields[count++] = http1_field_of("User-Agent", "sinkonce/" SINKONCE_VERSION);
+    runner->fields[count++] = http1_field_of("Accept", "application/json, */*;q=0.5");
     runner->credentials = credentials_hold(runner->prober->credentials);
     const char *authorization = runner->credentials->settings.probe_authorization;
     if (authorization[0] != '\0')
-        runner->fields[count++] =
-            (struct http1_field){ slice_of_text("Authorization"), slice_of_text(authorization) };
+        runner->fields[count++] = http1_field_of("Authorization", authorization);
     runner->flight = (struct flight){ .method = slice_of_text(methods[settings->probe_method]),
                                       .target = slice_of_text(runner->entry->target),
                                       .fields = runner->fields,

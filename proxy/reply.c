@@ -12,8 +12,7 @@
 static void field_add(struct reply_room *room, const char *name, const char *value)
 {
     assert(room->reply.field_count < CONN_FIELDS_MAX);
-    room->fields[room->reply.field_count++] =
-        (struct http1_field){ slice_of_text(name), slice_of_text(value) };
+    room->fields[room->reply.field_count++] = http1_field_of(name, value);
 }
 
 static void room_init(struct reply_room *room, int status)

@@ -425,11 +425,16 @@ static const char *parse_flag(const char *text, const struct settings_row *row, 
 
 static const struct settings_choice ledgers[] = { { "lmdb", 0 }, { NULL, 0 } };
 static const struct settings_choice modes[] = {
-    { "enforce", MODE_ENFORCE },
-    { "observe", MODE_OBSERVE },
-    { "off", MODE_OFF },
+    [MODE_ENFORCE] = { "enforce", MODE_ENFORCE },
+    [MODE_OBSERVE] = { "observe", MODE_OBSERVE },
+    [MODE_OFF] = { "off", MODE_OFF },
     { NULL, 0 },
 };
+
+const char *mode_name(enum mode mode)
+{
+    return modes[mode].name;
+}
 
 static const struct settings_choice shapes[] = {
     { "auto", SHAPE_AUTO },

@@ -11,7 +11,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "clock.h"
@@ -358,9 +357,8 @@ static struct curl_slist *put_fields(struct transfer *transfer, struct pen *pen)
         const struct slice name = slice_of_text(removers[i]);
         bool is_sent = false;
         for (size_t k = 0; k < flight->field_count && !is_sent; k++)
-            is_sent = flight->fields[k].name.byte_count == name.byte_count &&
-                      strncasecmp(flight->fields[k].name.at, name.at, name.byte_count) == 0 &&
-                      !is_field_ours(flight->fields[k].name);
+            is_sent =
+                slice_equals_caseless(flight->fields[k].name, name) && !is_field_ours(flight->fields[k].name);
         if (!is_sent)
             put_entry(pen, name, ":", none);
     }
