@@ -5,6 +5,7 @@
  * behind the last element is no JSON, but is what loop templates make.
  */
 #include "identify_shapes.h"
+#include "json_string.h"
 
 /* From the bracket at BEGIN; *RET_END is behind the closing one. */
 static enum read_status elements_read(struct gather *gather, size_t begin, size_t *ret_end)

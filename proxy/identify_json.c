@@ -4,6 +4,7 @@
 #include "identify_json.h"
 
 #include <assert.h>
+#include "json_string.h"
 
 void json_view_init(struct json_view *view, const struct rule_set *rules)
 {

@@ -76,9 +76,6 @@ static inline size_t json_blank_end(struct slice bytes, size_t from)
     return from;
 }
 
-/* Unescape a string value (quotes included in TEXT) into OUT.  False: it does not fit, or holds \u0000. */
-MUST_CHECK bool json_string_copy(struct slice text, char out[], size_t out_bytes_max, size_t *ret_bytes);
-
 /* A non-negative decimal integer up to MAX: of a number "0" or digits without leading zero, no sign, fraction or
  * exponent; of digits in a string value the same. */
 MUST_CHECK bool decimal_read(struct slice digits, uint64_t max, uint64_t *ret_value);

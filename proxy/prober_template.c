@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "json_scan.h"
+#include "json_string.h"
 #include "settings_url.h"
 
 static const char no_memory[] = "could not be kept: out of memory";

@@ -26,7 +26,7 @@ failing='a_disk_that_fails.*|a_full_ledger.*|the_wrong_ledger.*|the_disk_is_wait
 ctest --test-dir "$build" -j"$(nproc)" -R "^(torture|cli_commands|scenario_($failing))\$" | tail -n 3 || true
 
 # Left out: assertions, which cannot fail, and what a compiler adds.
-deciders='http1.*|json_scan|json_walk|identify.*|plan|outcome|split|batch_answer|bulk_answer|splunk_answer|dapr_answer'
+deciders='http1.*|json_scan|json_string|json_walk|identify.*|plan|outcome|split|batch_answer|bulk_answer|splunk_answer|dapr_answer'
 deciders="$deciders|prober_judge|prober_template|settings.*|locator|coding"
 gcovr -r . --object-directory "$build" -f store/ -f "proxy/($deciders)\\.c" -e store/failpoint.c \
     --exclude-lines-by-pattern '.*\bassert\(.*' --exclude-unreachable-branches --exclude-throw-branches \

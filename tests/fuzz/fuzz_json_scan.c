@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "fuzz.h"
 #include "json_scan.h"
+#include "json_string.h"
 
 static char name_a[] = "a", name_b[] = "b", name_0[] = "0", name_accent[] = "\xc3\xa9", name_empty[] = "";
 static char *const tokens_a[] = { name_a }, *const tokens_ab[] = { name_a, name_b },

@@ -4,6 +4,7 @@
  * Rows with a name are tests of their own; jansson is the judge where a rule is RFC 8259's and not ours.
  */
 #include "json_scan.h"
+#include "json_string.h"
 
 #include <jansson.h>
 #include <setjmp.h>
