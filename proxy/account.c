@@ -192,6 +192,7 @@ static void log_end(const struct exchange *ex)
         break;
     case FINISH_BUSY:
     case FINISH_TOO_MANY_RECORDS:
+    case FINISH_BODY_TOO_LARGE:
         LOG_EVENT_LIMITED(LOG_LEVEL_WARN, "limit.hit", finish_rows[ex->finish].words,
                           log_slice("path", ex->request->head.path));
         break;

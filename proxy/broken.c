@@ -25,8 +25,7 @@ struct broken broken_find(const struct identified *identified)
     size_t begin = json_blank_end(body, 0);
     struct broken broken = { .reason = "it is well-formed, but names no topic, partition and offset" };
     if (identified->coding == CODING_OTHER) {
-        broken.reason =
-            "its content coding cannot be opened: unknown, damaged, or larger than SINKONCE_MAX_BODY";
+        broken.reason = "its content coding cannot be opened: unknown, or damaged";
     } else if (begin == body.byte_count) {
         broken.reason = "it is empty, and no field names the record";
     } else if (body.at[begin] != '{' && body.at[begin] != '[') {

@@ -469,8 +469,10 @@ static void exchange_begin(struct exchange *ex)
     }
     ex->is_keyed = ex->identified.record_count > 0;
     ex->batch = batch_dialect_of(ex->request, &ex->identified);
-    if (ex->identified.is_too_many)
+    if (ex->identified.is_too_many && !is_observed(ex))
         exchange_finish(ex, FINISH_TOO_MANY_RECORDS);
+    else if (ex->identified.is_too_large && !is_observed(ex)) /* what cannot be read may hold known records */
+        exchange_finish(ex, FINISH_BODY_TOO_LARGE);
     else if (ex->identified.is_contradictory && !ex->identified.is_uncuttable && !is_observed(ex))
         exchange_finish(ex, FINISH_CONTRADICTION);
     else if (ex->is_keyed)

@@ -145,29 +145,37 @@ static json_t *sent_json(const struct settings *settings, const struct request *
 
 /* ---- all ----------------------------------------------------------------------------------------------------- */
 
+/* Why exchange.c refuses it; NULL: it does not. */
+static const char *refusal_of(const struct settings *settings, const struct identified *identified)
+{
+    if (settings->mode != MODE_ENFORCE)
+        return NULL;
+    if (identified->is_too_many)
+        return finish_rows[FINISH_TOO_MANY_RECORDS].words;
+    if (identified->is_too_large)
+        return finish_rows[FINISH_BODY_TOO_LARGE].words;
+    if (identified->is_contradictory && !identified->is_uncuttable)
+        return finish_rows[FINISH_CONTRADICTION].words;
+    bool is_unkeyed = identified->record_count == 0;
+    return is_unkeyed && settings->is_unkeyed_rejected ? finish_rows[FINISH_UNKEYED_REFUSED].words : NULL;
+}
+
 /* What exchange.c does with it; the sentence of a refusal is the refusal's own. */
 static const char *decide(const struct settings *settings, const struct identified *identified,
                           bool *ret_is_sent)
 {
-    const bool is_enforced = settings->mode == MODE_ENFORCE;
-    *ret_is_sent = true;
+    const char *refusal = refusal_of(settings, identified);
+    *ret_is_sent = refusal == NULL;
+    if (refusal != NULL)
+        return refusal;
     if (settings->mode == MODE_OFF)
         return "SINKONCE_MODE is off: it is sent on, and nothing is remembered";
-    if (identified->record_count == 0 && !identified->is_too_many &&
-        !(settings->is_unkeyed_rejected && is_enforced))
+    if (identified->record_count == 0)
         return "no rule matched: it is sent on untouched, as often as it comes";
-    if (identified->is_contradictory && !identified->is_uncuttable && is_enforced) {
-        *ret_is_sent = false;
-        return finish_rows[FINISH_CONTRADICTION].words;
-    }
-    if (identified->record_count > 0 && !identified->is_too_many)
-        return is_enforced
-                   ? "records that are new are sent on; those that the target has are left out"
-                   : "SINKONCE_MODE is observe: it is sent on whole, and what would have been left out is "
-                     "counted";
-    *ret_is_sent = false;
-    return identified->is_too_many ? finish_rows[FINISH_TOO_MANY_RECORDS].words
-                                   : finish_rows[FINISH_UNKEYED_REFUSED].words;
+    return settings->mode == MODE_ENFORCE
+               ? "records that are new are sent on; those that the target has are left out"
+               : "SINKONCE_MODE is observe: it is sent on whole, and what would have been left out is "
+                 "counted";
 }
 
 static json_t *count_json(const struct identified *identified, size_t count)
@@ -178,7 +186,7 @@ static json_t *count_json(const struct identified *identified, size_t count)
 /* Where it looked in vain. */
 static void add_unmatched(json_t *json, const struct identified *identified)
 {
-    if (identified->record_count > 0 || identified->is_too_many)
+    if (identified->record_count > 0 || identified->is_too_many || identified->is_too_large)
         return;
     const struct broken broken = broken_find(identified);
     json_object_set_new(json, "reason", json_string(broken.reason));

@@ -45,6 +45,7 @@ static bool body_open(const struct identifier *identifier, const struct request 
         ret->body = slice_of(ret->decoded, decoded_bytes);
     else
         ret->coding = CODING_OTHER;
+    ret->is_too_large = status == CODING_TOO_LARGE;
     return status != CODING_NO_MEMORY;
 }
 
@@ -253,6 +254,7 @@ bool identify(const struct identifier *identifier, const struct request *request
     if (status != READ_OK || ret->record_count == 0)
         records_drop(ret);
     ret->is_too_many = status == READ_TOO_MANY;
+    ret->is_too_large = ret->is_too_large && ret->record_count == 0;
     ret->is_uncuttable = ret->is_uncuttable || ret->shape == SHAPE_IS_OPAQUE;
     return status != READ_NO_MEMORY;
 }

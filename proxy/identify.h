@@ -58,6 +58,8 @@ struct identified {
     const char *rule;       /* static: which rule found the coordinates, for explain and logs; "" when none */
     bool is_too_many;       /* more elements than the setting, and records among them; then nothing else means
                                     anything */
+    bool is_too_large;      /* opened it is larger than the setting allows, and its head does not say whose
+                                    record it is: it may hold any */
     struct record *records; /* owned array, each key at most once; topics point into TOPICS */
     size_t record_count;    /* 0: unkeyed; then there are no sites either */
     bool

@@ -42,7 +42,7 @@ FINISH(NO_MEMORY, "no-memory", 503, "refused", "out of memory; nothing was sent"
 FINISH(BAD_REQUEST, "bad-request", 400, NULL, "not a valid HTTP/1.1 request")
 FINISH(UNAUTHORIZED, "unauthorized", 401, "refused", "send Authorization: Bearer with a value of SINKONCE_CLIENT_TOKEN")
 FINISH(REQUEST_TIMEOUT, "request-timeout", 408, NULL, "the request was not whole in time")
-FINISH(BODY_TOO_LARGE, "body-too-large", 413, NULL, "the body is larger than SINKONCE_MAX_BODY")
+FINISH(BODY_TOO_LARGE, "body-too-large", 413, NULL, "the body, or what it opens to, is larger than SINKONCE_MAX_BODY")
 FINISH(URI_TOO_LONG, "uri-too-long", 414, NULL, "the request target is longer than 8 KiB")
 FINISH(EXPECTATION, "expectation", 417, NULL, "only 100-continue is understood")
 FINISH(HEAD_TOO_LARGE, "head-too-large", 431, NULL, "the head is larger than SINKONCE_MAX_HEAD or has more than 100 fields")

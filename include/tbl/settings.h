@@ -92,7 +92,7 @@ SETTING(ADMIN_CLIENT_CA_FILE, admin_client_ca_file, path, "", 0, 1024, "whoever 
 SETTING(CLIENT_TOKEN, client_token, token, "", 0, 4096, "connectors must send Authorization: Bearer with this value, or one of up to 8, one a line; it does not go on to the target; beside credentials for the target it is sent as Sinkonce-Authorization")
 
 GROUP("Limits")
-SETTING(MAX_BODY, body_bytes_max, size, "16MiB", 1, 1073741824, "request body; above it 413")
+SETTING(MAX_BODY, body_bytes_max, size, "16MiB", 1, 1073741824, "request body, and what a compressed one opens to; above it 413")
 SETTING(MAX_RESPONSE, response_bytes_max, size, "16MiB", 1024, 1073741824, "the target's answer; above it 502")
 SETTING(MAX_HEAD, head_bytes_max, size, "64KiB", 1024, 1048576, "request line and fields; above it 431")
 SETTING(MAX_RECORDS, records_max, count, "100000", 1, 1000000, "records per request; above it 413")

@@ -5,6 +5,7 @@ Test(Scenario) has a real instance.  Spoken has a server that records what is as
 command sends, and what it makes of any answer.
 """
 
+import gzip
 import http.server
 import json
 import os
@@ -510,6 +511,14 @@ class Alone(unittest.TestCase):
         self.assertIsNone(self.explain(body="x", env={"SINKONCE_UNKEYED": "reject"})["sent"])
         found = self.explain(body="x")
         self.assertEqual((found["record_count"], found["sent"]["body"]), (0, "x"))
+        batch = '[{"__topic":"t","__partition":0,"__offset":1},{"__topic":"t","__partition":0,"__offset":2}]'
+        with tempfile.NamedTemporaryFile(suffix=".gz") as file:
+            file.write(gzip.compress(batch.encode() + b" " * 4096))
+            file.flush()
+            for env, word in (({"SINKONCE_MAX_BODY": "1KiB"}, "SINKONCE_MAX_BODY"), ({"SINKONCE_MAX_RECORDS": "1"}, "RECORDS")):
+                for mode, is_sent in (("enforce", False), ("observe", True)):
+                    found = self.explain("--header", "Content-Encoding: gzip", file.name, body="", env={**env, "SINKONCE_MODE": mode})
+                    self.assertEqual((found["sent"] is not None, word in found["decision"]), (is_sent, not is_sent), found)
         self.assertIn("would be answered with 413", self.explain(body="xxxx", env={"SINKONCE_MAX_BODY": "3B"}, code=1))
         self.assertIn("would be answered with 501", self.explain("--method", "BREW", body="", code=1))
         self.assertIn("did you mean SINKONCE_MODE", self.explain(body="", env={"SINKONCE_MOD": "x"}, code=78))

@@ -26,7 +26,7 @@ class Test(harness.Scenario):
             self.assertEqual(self.send(offset).status, status)
 
     def test_Z_16_observe_never_stops_for_its_notebook(self):
-        self.serve(MODE="observe", IN_DOUBT_MAX="1", UNKEYED="reject")
+        self.serve(MODE="observe", IN_DOUBT_MAX="1", UNKEYED="reject", MAX_RECORDS="2")
         self.target.set(cut="answer", end="rst", next=3)
         for offset in range(3):
             self.assertEqual(self.send(offset).outcome, None)
@@ -34,6 +34,7 @@ class Test(harness.Scenario):
         for offset in range(6):
             self.assertEqual(self.send(offset).status, 200)
         self.assertEqual(self.proxy.post("/in", b"no coordinates")[0], 200)
+        self.assertEqual(self.proxy.post("/in", b"".join(harness.record("orders", 0, n) for n in range(9)))[0], 200)
 
     @straight_and_killed
     def test_what_observe_saw_is_known_to_enforce(self):
