@@ -22,7 +22,7 @@ REASONS = [
     ("memory", r".", r"NULL|NO_MEMORY|no_memory|_grow\(|grow\(|_new\(|alloc|_keep\(|_add\(",
      "an allocation that fails at a moment of its own, or the way on behind one: test_failing and F-10 fail each place that allocates,"
      " at its first and its last call"),
-    ("disk", r"store/(backup|env|rows_lmdb|ledger|offline|store|owed)\.c", r".",
+    ("disk", r"store/(backup|env|rows_lmdb|ledger|ledger_batch|offline|store|owed)\.c", r".",
      "a failure that needs a moment of its own: test_failing fails each place that calls the system or LMDB, and a second call behind"
      " a commit that failed; L-01 to L-17 and F-20 cause those that matter"),
     ("damage", r"store/(verify|restore|dump|pairs|format|line|applied|questions.*|replies|replays|opens|partitions|forget|audit|claims|machine|chunk|marks|waiters|settle|firsts)\.c",
