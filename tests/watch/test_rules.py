@@ -94,6 +94,13 @@ class TestDashboard(unittest.TestCase):
         self.assertEqual(dashboard["uid"], "sinkonce")
         self.assertEqual([v["name"] for v in dashboard["templating"]["list"]], ["datasource", "job", "instance"])
 
+    def test_what_alerts_compare_and_the_runbook_names_is_shown(self):
+        shown = {name for _, expression in watched.expressions() for name in watched.METRIC.findall(expression)}
+        compared = {name for part in watched.alerts().values() for name in watched.METRIC.findall(part.split("labels:")[0])}
+        self.assertEqual(sorted(compared - shown), [])
+        for name in watched.METRIC.findall(watched.text_of(watched.RUNBOOK)):  # its greps know beginnings only
+            self.assertTrue(any(one.startswith(name) for one in shown), name)
+
     def test_alerts_that_panels_point_at_exist(self):
         for panel in watched.panels():
             for alert in re.findall(r"\bSinkonce\w+", panel["description"]):
