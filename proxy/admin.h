@@ -16,8 +16,9 @@
 struct program_state {
     bool is_started, is_ready, is_draining; /* [main] */
     bool is_reload_refused;                 /* the last SIGHUP changed nothing: a file is wrong */
-    uint64_t started_ms;                    /* Unix time */
-    enum mode mode;                         /* the setting, or what an operator has changed it to */
+    size_t reload_late_count; /* event loops that stand still, and have not taken what it changed */
+    uint64_t started_ms;      /* Unix time */
+    enum mode mode;           /* the setting, or what an operator has changed it to */
 };
 
 /* What the admin port may have done to the rest of the program.  Each changes the program's state accordingly. */

@@ -171,6 +171,12 @@ static void warn_of_credentials(json_t *warnings, const struct admin *admin, uin
     if (admin->parts.state->is_reload_refused)
         warn(warnings, "The last SIGHUP changed nothing, because what it read is wrong: see the log "
                        "(config.invalid).  The secrets and certificates from before it hold.");
+    if (admin->parts.state->reload_late_count > 0)
+        warn(warnings,
+             "Event loops that stand still, and have not taken what the last SIGHUP changed: %zu.  The "
+             "secrets "
+             "and certificates from before it may still be used there until the log says config.reloaded.",
+             admin->parts.state->reload_late_count);
 }
 
 static const char *state_name(const struct program_state *state, const struct store_figures *figures)

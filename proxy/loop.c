@@ -262,6 +262,7 @@ static void credentials_run(struct loop *loop, struct loop_task *task)
     loop->credentials = change->credentials;
     loop->service.tls = loop->credentials->tls[TLS_USE_LISTEN];
     upstream_credentials_set(loop->upstream, loop->credentials);
+    atomic_fetch_add(&loop->credentials_taken, 1);
     free(change);
 }
 

@@ -53,6 +53,7 @@ struct loop {
     size_t spare_count;
     size_t unwaited_count;     /* settlements that are lent to the ledger and that no exchange waits for */
     atomic_size_t connections; /* of this loop: the acceptor takes the least */
+    atomic_size_t credentials_taken; /* how often others came into use */
     /* loop.c's */
     pthread_t thread;
     unsigned index;
@@ -74,7 +75,8 @@ void loop_post(struct loop *loop, struct loop_task *task); /* [any] TASK is move
 /* [main] Hand an accepted connection over.  False: no memory, FD is closed. */
 MUST_CHECK bool loop_accept(struct loop *loop, int fd, const char *peer, bool is_trusted_peer);
 void loop_drain(struct loop *loop); /* [main] conn_drain_all() on the loop's thread */
-/* [main] A task that lets what begins from now on use CREDENTIALS, which it holds; it must be posted.  NULL: no memory. */
+/* [main] A task that lets what begins from now on use CREDENTIALS, which it holds; it must be posted.  NULL: no memory.
+ * Once it has run, credentials_taken is one more. */
 MUST_CHECK struct loop_task *loop_credentials_task(struct credentials *credentials);
 void loop_credentials_task_free(struct loop_task *task); /* one that was not posted; NULL is fine */
 /* [main] Connections are kept open again.  False: no memory, it drains on. */

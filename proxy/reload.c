@@ -11,6 +11,8 @@
 #include "clock.h"
 #include "metrics.h"
 
+enum { LATE_MS = 2000 /* a loop that works takes what it is handed in its next turn */ };
+
 void reload_log_mistakes(const struct settings_mistakes *mistakes)
 {
     for (size_t i = 0; i < mistakes->line_count; i++)
@@ -69,11 +71,17 @@ static bool hand_over(const struct reload_parts *parts, struct credentials *cred
 
 static void tell_done(const struct reload_parts *parts)
 {
-    metrics_add(COUNTER_RELOADS_DONE, 1);
     LOG_EVENT(LOG_LEVEL_INFO, "config.reloaded",
               "secrets and certificates were read again; what begins from now on uses them",
               log_text("cause", "SIGHUP"));
     admin_event_note(parts->admin, "reload: secrets and certificates were read again (SIGHUP)");
+}
+
+static void tell_late(size_t late_count)
+{
+    LOG_EVENT(LOG_LEVEL_WARN, "config.reloading",
+              "event loops stand still, and have not taken the secrets and certificates that were read again",
+              log_integer("loops", (int64_t)late_count));
 }
 
 static void tell_refused(const struct reload_parts *parts, const struct settings_mistakes *mistakes)
@@ -88,6 +96,48 @@ static void tell_refused(const struct reload_parts *parts, const struct settings
     admin_event_note(parts->admin, detail);
 }
 
+/* How many all loops have taken; RET_LATE_COUNT: loops that have not taken the last one. */
+static size_t count_taken(const struct reload_parts *parts, size_t *ret_late_count)
+{
+    size_t least = parts->course->handed_count;
+    *ret_late_count = 0;
+    for (size_t i = 0; i < parts->loop_count; i++) {
+        size_t taken = atomic_load(&parts->loops[i]->credentials_taken);
+        least = taken < least ? taken : least;
+        *ret_late_count += taken < parts->course->handed_count;
+    }
+    return least;
+}
+
+void reload_tick(const struct reload_parts *parts, uint64_t now_ns)
+{
+    struct reload_course *course = parts->course;
+    size_t late_count;
+    if (course->taken_count == course->handed_count)
+        return;
+    size_t taken_count = count_taken(parts, &late_count);
+    if (taken_count > course->taken_count) {
+        metrics_add(COUNTER_RELOADS_DONE, taken_count - course->taken_count);
+        course->taken_count = taken_count;
+        course->moved_ns = now_ns;
+        course->is_late_told = false;
+    }
+    if (late_count == 0) {
+        tell_done(parts);
+    } else if (!course->is_late_told && now_ns - course->moved_ns >= (uint64_t)LATE_MS * NS_PER_MS) {
+        tell_late(late_count);
+        course->is_late_told = true;
+    }
+    parts->state->reload_late_count = course->is_late_told ? late_count : 0;
+}
+
+/* From now on reload_tick() looks who has it. */
+static void course_begin(struct reload_course *course)
+{
+    if (course->taken_count == course->handed_count++)
+        course->moved_ns = clock_monotonic_ns();
+}
+
 void reload(const struct reload_parts *parts)
 {
     struct settings_mistakes mistakes;
@@ -96,7 +146,7 @@ void reload(const struct reload_parts *parts)
     reload_log_mistakes(&mistakes);
     parts->state->is_reload_refused = !is_done;
     if (is_done)
-        tell_done(parts);
+        course_begin(parts->course);
     else
         tell_refused(parts, &mistakes);
     credentials_release(credentials);

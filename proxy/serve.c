@@ -57,6 +57,7 @@ struct server {
     uint64_t refusals_told; /* by the ledger: as many have ended, and it was logged */
     uint64_t resumed_ns;    /* not before then is the next end logged */
     uint64_t ends_told_ns;  /* when it was last told which certificates end soon */
+    struct reload_course reload_course;
 };
 
 /* ---- while it runs ------------------------------------------------------------------------------------------- */
@@ -74,18 +75,24 @@ static bool on_drain_set(void *context, bool is_draining, char ret_why[], size_t
     return drain_set(&server->drain, is_draining, ret_why, why_bytes_max);
 }
 
+static struct reload_parts reload_parts_of(struct server *server)
+{
+    return (struct reload_parts){ .course = &server->reload_course,
+                                  .environment = server->environment,
+                                  .program = &server->program,
+                                  .state = &server->state,
+                                  .loops = server->loops.at,
+                                  .loop_count = server->loops.count,
+                                  .admin = server->admin,
+                                  .prober = server->prober };
+}
+
 static void hangup_cb(evutil_socket_t fd, short what, void *context)
 {
     struct server *server = context;
     (void)fd;
     (void)what;
-    const struct reload_parts parts = { .environment = server->environment,
-                                        .program = &server->program,
-                                        .state = &server->state,
-                                        .loops = server->loops.at,
-                                        .loop_count = server->loops.count,
-                                        .admin = server->admin,
-                                        .prober = server->prober };
+    const struct reload_parts parts = reload_parts_of(server);
     if (server->drain.life == LIFE_RUNNING)
         reload(&parts);
 }
@@ -143,6 +150,8 @@ static void tick_cb(evutil_socket_t fd, short what, void *context)
     admin_tick(server->admin, now_ns);
     ledger_tell(server, now_ns);
     ends_tell(server, now_ns);
+    const struct reload_parts parts = reload_parts_of(server);
+    reload_tick(&parts, now_ns);
     if (drain_tick(&server->drain, now_ns))
         event_base_loopbreak(server->base);
 }

@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 
+import failpoints
 import harness
 import pki
 from authority import AuthorityScenario
@@ -501,6 +502,34 @@ class Reload(Case):
             one.result()
             self.assertIsNone(one.error)
         self.assertEqual(len(self.target.lines()), 3 * count)
+
+
+class LoopThatStandsStill(failpoints.Mortal, Case):
+    def warnings(self):
+        return [words for words in self.proxy.admin("GET", "/status")[1]["warnings"] if "SIGHUP" in words]
+
+    def test_a_reload_is_told_once_the_last_loop_has_it_and_one_that_stands_still_is_told_too(self):
+        self.serve(WORKERS="2", CLIENT_TOKEN_FILE=self.file("token", "s3cret"))
+        os.environ["FAILPOINT"] = "after_response:sleep=10000"  # the loop that has a target's answer
+        self.addCleanup(os.environ.pop, "FAILPOINT")
+        self.proxy.stop()
+        self.proxy.start()
+        late = self.later(self.send, 1, headers=BEARER, timeout=PATIENCE)
+        wait_for(lambda: self.target.lines(), "the target to have it", PATIENCE)
+        self.file("token", "other")
+        self.proxy.process.signal(signal.SIGHUP)
+        self.wait_log("config.reloading")
+        self.assertNotIn("config.reloaded", self.log())
+        self.assertRegex(self.warnings()[0], "^Event loops that stand still, .*: 1[.]")
+        self.assert_metric('reloads_total{result="done"}', 0)
+        self.assertEqual(late.result().status, 200)
+        self.wait_log("config.reloaded")
+        with Wire(self.proxy.port) as one, Wire(self.proxy.port) as other:  # each on a loop of its own
+            for wire in (one, other):
+                wire.send(post_bytes(record("orders", 0, 2), "Authorization: Bearer s3cret\r\n"))
+                self.assertEqual(wire.final().status, 401)
+        self.assertEqual(self.warnings(), [])
+        self.assert_metric('reloads_total{result="done"}', 1)
 
 
 class Ends(Case):
