@@ -152,7 +152,11 @@ static bool has_new_claims(const struct posting_list *list)
     return false;
 }
 
-/* Answers are a courtesy: they make room before claims stop.  While the ledger fails to write, nothing is tried. */
+/* Answers are a courtesy: they make room before claims stop.  While the ledger fails to write, nothing is tried.
+ * On a full disk they stay.  A commit that drops them would find its pages, but what it frees lies inside the file, which
+ * never gets shorter, and is not the room that claims wait for: blocks behind the end (env_reserve()).  Free pages are no
+ * reserve for what must be settled: they may lie in pieces, a backup that is being written may hold them, and a file
+ * system that copies on write takes new blocks for them. */
 static bool is_room_short(const struct ledger *ledger, struct rows *rows)
 {
     uint64_t mark = ledger->env.bytes_max / 100 * SHORT_PERCENT;

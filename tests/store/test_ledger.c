@@ -380,6 +380,8 @@ static void test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives(void *
     assert_int_equal(claim(&b, 1), STORE_OK);
     assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
     assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_OK); /* out of the reserve */
+    assert_int_equal(claim(&b, 1000), STORE_OK);
+    assert_int_equal(b.claim.ret_reply.status, 201); /* no answer was thrown away for nothing */
     unlink(path);
     while (claim(&b, 5001) != STORE_OK)
         usleep(5000);
