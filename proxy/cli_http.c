@@ -7,6 +7,7 @@
 #include "cli_http.h"
 #include "bearer.h"
 #include "cli_commands.h"
+#include "cli_token.h"
 #include "health_socket.h"
 #include "settings_url.h"
 #include "text.h"
@@ -18,6 +19,7 @@
 
 enum {
     CONNECT_TIMEOUT_MS = 5000,
+    TOKEN_WAIT_MS = 30000, /* a password manager may ask its user first */
     ANSWER_BYTES_MAX = 64 << 20,
     ENVIRONMENT_MAX = 5,
     VARIABLE_BYTES_MAX = 8300
@@ -72,12 +74,29 @@ static const char *without_scheme(const char *address, bool *ret_is_https)
 
 static struct few_variables few;
 
-static void token_add(const struct cli_arguments *arguments, const char *token_file)
+/* False: what comes from there is no token, and that has been said. */
+static bool token_add_stream(const char *token_file)
 {
+    char token[CLI_TOKEN_BYTES_MAX + 1];
+    const char *why = cli_token_read(token_file, TOKEN_WAIT_MS, token);
+    if (why == NULL)
+        variable_add(&few, "SINKONCE_ADMIN_TOKEN", token);
+    else
+        fprintf(stderr, "sinkonce: --token-file %s: %s\n", token_file, why);
+    explicit_bzero(token, sizeof token);
+    return why == NULL;
+}
+
+/* The option before the variables.  False: see above. */
+static bool token_add(const struct cli_arguments *arguments, const char *token_file)
+{
+    if (token_file != NULL && cli_token_is_stream(token_file))
+        return token_add_stream(token_file);
     if (token_file == NULL)
         variable_add(&few, "SINKONCE_ADMIN_TOKEN", variable_of(arguments, "SINKONCE_ADMIN_TOKEN"));
     variable_add(&few, "SINKONCE_ADMIN_TOKEN_FILE",
                  token_file != NULL ? token_file : variable_of(arguments, "SINKONCE_ADMIN_TOKEN_FILE"));
+    return true;
 }
 
 static bool is_health(const struct cli_server *server)
@@ -104,7 +123,7 @@ static bool server_read(struct cli_server *server)
     if (is_health(server)) /* needs no token, and nothing that may lie broken on the disk */
         variable_add(&few, "SINKONCE_DATA_DIR", variable_of(arguments, "SINKONCE_DATA_DIR"));
     else
-        token_add(arguments, token_file);
+        is_good = token_add(arguments, token_file);
     const bool is_whole = settings_read(few.list, &server->settings, &mistakes);
     (void)is_whole; /* what is missing besides is serve's to report */
     for (size_t i = 0; i < mistakes.line_count; i++) {

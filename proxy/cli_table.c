@@ -30,7 +30,8 @@ const struct cli_option_row cli_options[OPTION_COUNT] = {
     [OPTION_ADMIN] = { "--admin", 0, VALUE_ADDRESS,
                        "the admin port to ask instead of SINKONCE_ADMIN_LISTEN" },
     [OPTION_TOKEN_FILE] = { "--token-file", 0, VALUE_FILE,
-                            "a file with the admin token, instead of SINKONCE_ADMIN_TOKEN" },
+                            "a file with the admin token, instead of SINKONCE_ADMIN_TOKEN; a pipe, or - for "
+                            "stdin, has 30 seconds" },
     [OPTION_CA_FILE] = { "--ca-file", 0, VALUE_FILE,
                          "certificates that may have signed that of the admin port; without it those of the "
                          "system or, without --admin, the key of SINKONCE_ADMIN_CERT_FILE alone" },

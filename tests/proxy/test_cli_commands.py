@@ -5,6 +5,7 @@ Test(Scenario) has a real instance.  Spoken has a server that records what is as
 command sends, and what it makes of any answer.
 """
 
+import concurrent.futures
 import gzip
 import http.server
 import json
@@ -304,9 +305,9 @@ class Spoken(unittest.TestCase):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
 
-    def command(self, *arguments, code=0, env=None):
+    def command(self, *arguments, code=0, env=None, stdin=""):
         self.server.asked.clear()
-        done = run(*arguments, env={"SINKONCE_ADMIN_LISTEN": self.admin, **(env or {})})
+        done = run(*arguments, env={"SINKONCE_ADMIN_LISTEN": self.admin, **(env or {})}, stdin=stdin)
         self.assertEqual(done.returncode, code, (arguments, done))
         return done
 
@@ -430,6 +431,26 @@ class Spoken(unittest.TestCase):
             done = self.command("status", *arguments, env=env, code=1)
             self.assertEqual(self.server.asked[0][3].get("Authorization"), expected)
             self.assertNotIn("of-the", done.stderr)
+
+    def test_the_token_may_come_from_a_pipe_or_from_stdin(self):
+        for arguments, stdin in ((["--token-file", "-"], "of-stdin\n"), (["--token-file=-"], "of-stdin"),
+                                 (["--token-file", "/dev/stdin"], "of-stdin\n")):
+            self.command("status", *arguments, stdin=stdin, env={"SINKONCE_ADMIN_TOKEN": "of-the-value"})
+            self.assertEqual(self.server.asked.pop()[3].get("Authorization"), "Bearer of-stdin")
+        path = os.path.join(self.folder, "pipe")
+        os.mkfifo(path)
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # whoever writes into it may come later
+            asking = pool.submit(self.command, "status", "--token-file", path)
+            with open(path, "w") as pipe:
+                pipe.write("of-the-pipe\n")
+            asking.result()
+        self.assertEqual(self.server.asked.pop()[3].get("Authorization"), "Bearer of-the-pipe")
+        for stdin, words in (("", "it is empty"), ("\n", "it is empty"), ("x" * 5000, "it holds more than 4096 bytes"),
+                             ("two words", "SINKONCE_ADMIN_TOKEN becomes a bearer token")):
+            done = self.command("status", "--token-file", "-", stdin=stdin, code=78)
+            self.assertIn(words, done.stderr)
+            self.assertNotIn("two words", done.stderr)
+        self.assertEqual(self.server.asked, [])
 
     def test_health_does_not_check_whom_it_asks_and_shows_no_token(self):
         self.command("health", env={"SINKONCE_ADMIN_TOKEN": "s3cret"})
