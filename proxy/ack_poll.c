@@ -11,6 +11,7 @@
 
 #include "acks.h"
 #include "clock.h"
+#include "coding.h"
 #include "exchange.h"
 #include "exchange_state.h"
 #include "log.h"
@@ -24,12 +25,14 @@ struct ack_poll {
     int64_t *target_ids; /* owned: those of the target */
     size_t target_count;
     bool *is_done; /* owned: a cell for each of ids */
+    char *opened;  /* owned: what came, without its content coding; NULL: it had none */
     char *body;    /* owned: what the target is asked, when it differs from what came */
     struct slice part;
     size_t open_count; /* settlements that are not on disk yet */
     bool is_answered;  /* the target's answer was read, or was not needed */
     bool is_unsettled;
-    bool is_unreadable; /* a 2xx whose words are not understood: they must not be told on */
+    bool is_unread;     /* the poll itself is not understood: which ids it asks for */
+    bool is_unreadable; /* a 2xx to words that are not understood, or in such: it must not be told on */
 };
 
 /* ---- claims that wait ---------------------------------------------------------------------------------------- */
@@ -121,6 +124,7 @@ void ack_poll_free(struct ack_poll *poll)
     free(poll->ids);
     free(poll->target_ids);
     free(poll->is_done);
+    free(poll->opened);
     free(poll->body);
     free(poll);
 }
@@ -199,7 +203,7 @@ static void poll_on_outcome(struct flight *flight)
                    flight->response.status / 100 == 2;
     poll->is_answered = is_read && answer_take(poll);
     bool is_ours = poll->target_count < poll->id_count || acks_open_count(ex->loop->program->acks) > 0;
-    poll->is_unreadable = is_read && !poll->is_answered && is_ours;
+    poll->is_unreadable = is_read && is_ours && (poll->is_unread || !poll->is_answered);
     poll_go_on(poll);
 }
 
@@ -218,10 +222,30 @@ static bool poll_send(struct ack_poll *poll)
     pass_build(&ex->pass, ex->request, NULL, &ex->credentials->settings,
                program->settings->is_via_added ? program->via : NULL);
     pass_drop(&ex->pass, "accept-encoding");
+    if (poll->body != NULL)
+        pass_drop(&ex->pass, "content-encoding");
     exchange_move(ex, EX_FORWARDING);
     const struct plan plan = { .parts = &poll->part, .part_count = 1, .body_bytes = poll->part.byte_count };
     exchange_flight_begin(&ex->flight, ex, &plan, &ex->pass, poll_on_outcome);
     return true;
+}
+
+/* The ids that are asked for; none when they cannot be read: then it is the target's to refuse. */
+static void ids_read(struct ack_poll *poll)
+{
+    const struct request *request = poll->ex->request;
+    const struct http1_field *field =
+        http1_field_find(request->head.fields, request->head.field_count, "content-encoding");
+    enum coding coding = field == NULL ? CODING_IDENTITY : coding_of(field->value);
+    struct slice body = slice_of(request->body, request->body_bytes);
+    size_t opened_bytes = 0;
+    if (coding != CODING_IDENTITY &&
+        coding_open(&coding, body, poll->ex->loop->program->settings->body_bytes_max, &poll->opened,
+                    &opened_bytes) == CODING_OK)
+        body = slice_of(poll->opened, opened_bytes);
+    poll->is_unread = !splunk_poll_read(body, &poll->ids, &poll->id_count);
+    if (poll->is_unread)
+        poll->id_count = 0;
 }
 
 void ack_poll_begin(struct exchange *ex)
@@ -233,9 +257,7 @@ void ack_poll_begin(struct exchange *ex)
         return;
     }
     poll->ex = ex;
-    /* What cannot be read is the target's to refuse. */
-    if (!splunk_poll_read(slice_of(ex->request->body, ex->request->body_bytes), &poll->ids, &poll->id_count))
-        poll->id_count = 0;
+    ids_read(poll);
     if (!ids_sort(poll, ex->loop->program->acks)) {
         exchange_finish(ex, FINISH_NO_MEMORY);
         return;

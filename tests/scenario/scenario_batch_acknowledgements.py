@@ -81,6 +81,23 @@ class Test(BatchScenario):
         self.assertEqual((answer.status, answer.body, answer.headers["content-encoding"]), (200, body, "gzip"))
         self.assertEqual(self.states(1, 2), ["applied", "applied"])
 
+    def test_polls_that_come_compressed_are_understood_and_others_are_not_told_on(self):
+        self.serve()
+        own = self.collect(records(1, 2)).json()["ackId"]
+        self.target.acknowledge("c-1")
+        odd = {"X-Splunk-Request-Channel": "c-1", "Content-Encoding": "br"}
+        self.target.choose = lambda seen: Reply(body=b'{"acks":{"0":true}}') if seen.is_ack_poll else Reply()
+        answer = self.deliver(b"whatever the target understands", "/services/collector/ack", odd)
+        self.assertEqual((answer.status, self.states(1, 2)), (503, ["in_flight", "in_flight"]), answer)
+        packed = {"X-Splunk-Request-Channel": "c-1", "Content-Encoding": "gzip"}
+        answer = self.deliver(batches.packed(b'{"acks":[%d]}' % own, "gzip"), "/services/collector/ack", packed)
+        self.assertEqual((self.acks(answer), self.states(1, 2)), ({0: True}, ["applied", "applied"]))
+        self.target.choose = lambda seen: Reply()
+        ours = self.collect(records(1)).json()["ackId"]
+        answer = self.deliver(batches.packed(b'{"acks":[0,%d]}' % ours, "gzip"), "/services/collector/ack", packed)
+        self.assertEqual(self.acks(answer), {0: True, ours: True})
+        self.assertEqual((self.target.seen[-1].body, self.target.seen[-1].one("content-encoding")), (b'{"acks":[0]}', None))
+
     def test_what_is_never_acknowledged_ends_in_doubt(self):
         self.serve(ACK_TIMEOUT="1s")
         self.collect(records(1, 2))
