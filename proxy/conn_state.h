@@ -5,7 +5,7 @@
  *     conn_read.c    bytes of the peer --> a whole request for the service, or a refusal
  *     conn_write.c   a reply or a refusal --> bytes to the peer; the last of them
  *
- * Only conn_move() assigns the state, and only conn.c frees: whoever finds that it cannot go on gives up, since a caller
+ * Only conn_move() changes the state, and only conn.c frees: whoever finds that it cannot go on gives up, since a caller
  * further up may still hold the connection.
  */
 #ifndef SINKONCE_CONN_STATE_H
