@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building, testing or measuring needs, when they are missing.
-#   conf/packages.sh build|test|bench|long      long: fuzzing and coverage
-# Sourced or run; asks apt only when something is missing.
+#   conf/packages.sh build|demo|test|bench|long      demo: for conf/quickstart.sh; long: fuzzing and coverage
+# Asks apt only when something is missing, with sudo unless it is root.
 set -euo pipefail
 
 build="gcc cmake ninja-build pkg-config libc6-dev libevent-dev libssl-dev libcurl4-openssl-dev libjansson-dev liblmdb-dev libxxhash-dev zlib1g-dev libzstd-dev"
@@ -11,10 +11,11 @@ long="gcovr clang-14 libclang-rt-14-dev"
 
 case "${1:-build}" in
 build) wanted="$build" ;;
+demo) wanted="$build curl" ;;
 test) wanted="$build $test" ;;
 bench) wanted="$build $test $bench" ;;
 long) wanted="$build $test $long" ;;
-*) echo "usage: $0 build|test|bench|long" >&2; exit 2 ;;
+*) echo "usage: $0 build|demo|test|bench|long" >&2; exit 2 ;;
 esac
 
 missing=""
@@ -26,7 +27,7 @@ command -v nginx >/dev/null 2>&1 && missing="${missing/ nginx-light/}"
 # The comparison of targets (tests/chain) starts a PostgreSQL of its own.
 [ "${1:-build}" != bench ] || command -v psql >/dev/null 2>&1 || missing="$missing postgresql"
 # The browser test of the page: Debian's Chromium, driven through Node, which may have come from elsewhere.
-if [ "${1:-build}" != build ]; then
+if [[ "$wanted" == *"$test"* ]]; then
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
     command -v node >/dev/null 2>&1 || missing="$missing nodejs"
     command -v npm >/dev/null 2>&1 || missing="$missing npm"

@@ -36,8 +36,7 @@ until_true() {
 
 build() {
     step "1. Build"
-    conf/packages.sh build
-    command -v curl >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends curl; } >/dev/null
+    conf/packages.sh demo
     cmake -S . -B build/quickstart -G Ninja -DCMAKE_BUILD_TYPE=Release -DSINKONCE_TESTS=OFF -DSINKONCE_SAMPLES=ON >/dev/null
     ninja -C build/quickstart sinkonce target | tail -n 1
     sinkonce=build/quickstart/proxy/sinkonce

@@ -2,7 +2,7 @@
 # Installs what is missing, builds, and runs every test.
 #   tests/run.sh             everything: the suite, the end-to-end runs, the image; the suite again under ASan and TSan
 #   tests/run.sh --quick     the suite of one build
-#   tests/run.sh -- ARGS     ARGS go to ctest
+#   tests/run.sh -- ARGS     everything, with ARGS for the ctest of the Release build
 # The last line counts all tests of all builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,6 +48,7 @@ suite() {
 
 conf/packages.sh test
 mkdir -p build
+rm -f build/*.test.log # of an earlier run
 build Release
 if [ "$mode" = quick ]; then
     suite Release -LE 'e2e|image|page' "$@"
