@@ -83,7 +83,7 @@ struct posting {
     struct store_port *port;
     int kind;
     enum store_status status;
-    uint64_t posted_ns;
+    uint64_t posted_ns; /* of the fake in the tests, which waits by itself */
 };
 
 /* One exchange's claim.  The caller's memory, lent to the store from store_claim() until done(); meanwhile the

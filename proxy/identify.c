@@ -54,11 +54,8 @@ static bool body_open(const struct identifier *identifier, const struct request 
 /* Does the head alone say whose record this is, or try to? */
 static bool is_told_by_head(struct gather *gather)
 {
-    struct sight sight = {
-        .request = gather->request, .rules = gather->rules, .view = &gather->view, .line = NULL
-    };
     gather->view.is_read = false;
-    return coordinates_find(&sight, &gather->finding) != LOOK_ABSENT;
+    return gather_look(gather) != LOOK_ABSENT;
 }
 
 static enum read_status whole_read(struct gather *gather, enum shape *ret_shape)

@@ -349,13 +349,15 @@ enum read_status gather_add(struct gather *gather, struct range whole, struct ra
     return site_keep(gather, &site, action) ? READ_OK : READ_NO_MEMORY;
 }
 
+enum look gather_look(struct gather *gather)
+{
+    const struct sight sight = { .request = gather->request, .rules = gather->rules, .view = &gather->view };
+    return coordinates_find(&sight, &gather->finding);
+}
+
 enum read_status gather_add_viewed(struct gather *gather, struct range whole)
 {
-    struct sight sight = {
-        .request = gather->request, .rules = gather->rules, .view = &gather->view, .line = NULL
-    };
-    bool is_found = coordinates_find(&sight, &gather->finding) == LOOK_FOUND;
-    return gather_add(gather, whole, whole, is_found, NULL);
+    return gather_add(gather, whole, whole, gather_look(gather) == LOOK_FOUND, NULL);
 }
 
 enum read_status gather_add_value(struct gather *gather, size_t begin, size_t *ret_end)

@@ -46,6 +46,9 @@ void gather_init(struct gather *gather, const struct identifier *identifier, con
 void gather_reset(struct gather *gather, enum place place);
 void gather_deinit(struct gather *gather);
 
+/* What the rules say of the request and the present view; the finding is the gather's.  As coordinates_find(). */
+MUST_CHECK enum look gather_look(struct gather *gather);
+
 /* One more element, with the finding of the gather, or without any when IS_FOUND is false.  HASHED are its bytes for
  * the identity mark; the finding's members are slices of them.  ACTION is NULL but for bulk requests. */
 MUST_CHECK enum read_status gather_add(struct gather *gather, struct range whole, struct range hashed,

@@ -21,10 +21,7 @@ enum read_status single_take(struct gather *gather)
 {
     struct slice body = gather->ret->body;
     struct range whole = { 0, body.byte_count };
-    struct sight sight = {
-        .request = gather->request, .rules = gather->rules, .view = &gather->view, .line = NULL
-    };
-    if (coordinates_find(&sight, &gather->finding) != LOOK_FOUND)
+    if (gather_look(gather) != LOOK_FOUND)
         return READ_NONE;
     return gather_add(gather, whole, gather->view.is_read ? value_of(body) : whole, true, NULL);
 }
@@ -115,11 +112,8 @@ enum read_status token_read(struct gather *gather)
 enum read_status opaque_read(struct gather *gather)
 {
     struct range whole = { 0, gather->ret->body.byte_count };
-    struct sight sight = {
-        .request = gather->request, .rules = gather->rules, .view = &gather->view, .line = NULL
-    };
     gather->view.is_read = false;
-    enum look look = coordinates_find(&sight, &gather->finding);
+    enum look look = gather_look(gather);
     if (look == LOOK_ABSENT)
         return token_read(gather);
     return look == LOOK_FOUND ? gather_add(gather, whole, whole, true, NULL) : READ_NONE;

@@ -116,7 +116,7 @@ static void *loop_main(void *context)
     bool is_started = loop_start(loop, start->connections_max);
     free(start);
     pthread_mutex_lock(&loop->lock);
-    loop->start_state = is_started ? 1 : -1;
+    loop->start = is_started ? LOOP_RUNS : LOOP_FAILED;
     pthread_cond_signal(&loop->started);
     pthread_mutex_unlock(&loop->lock);
     if (is_started)
@@ -158,9 +158,9 @@ struct loop *loop_new(struct program *program, unsigned index, unsigned connecti
         return NULL;
     }
     pthread_mutex_lock(&loop->lock);
-    while (loop->start_state == 0)
+    while (loop->start == LOOP_STARTS)
         pthread_cond_wait(&loop->started, &loop->lock);
-    bool is_started = loop->start_state == 1;
+    bool is_started = loop->start == LOOP_RUNS;
     pthread_mutex_unlock(&loop->lock);
     if (!is_started) {
         pthread_join(loop->thread, NULL);

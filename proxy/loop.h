@@ -37,6 +37,8 @@ struct program {
     char via[64];            /* "1.1 sinkonce-0123abcd": pseudonym with the instance's id */
 };
 
+enum loop_start { LOOP_STARTS, LOOP_RUNS, LOOP_FAILED };
+
 struct loop_task {
     struct loop_task *next;
     void (*run)(struct loop *loop, struct loop_task *task); /* [loop] frees TASK */
@@ -64,7 +66,7 @@ struct loop {
     struct loop_task *first_task, *last_task; /* guarded by lock */
     struct loop_task stop;                    /* ready beforehand: the end must not want memory */
     pthread_cond_t started;                   /* guarded by lock */
-    int start_state;                          /* guarded by lock: 0 starting, 1 running, -1 failed */
+    enum loop_start start;                    /* guarded by lock */
 };
 
 /* [main] Start a loop; NULL: no memory, no thread.  CONNECTIONS_MAX: its part of the target's connections. */

@@ -204,7 +204,7 @@ void resolver_free(struct resolver *resolver)
     answer_all(left, &closed);
 }
 
-static bool is_literal(const char *host)
+bool resolver_is_literal(const char *host)
 {
     struct in6_addr address;
     return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
@@ -254,7 +254,7 @@ bool resolver_ask(struct resolver *resolver, struct lookup *lookup)
 {
     assert(lookup->host != NULL);
     assert(lookup->done != NULL);
-    if (is_literal(lookup->host)) {
+    if (resolver_is_literal(lookup->host)) {
         bool is_v6 = strchr(lookup->host, ':') != NULL;
         lookup->is_found = true;
         lookup->detail[0] = '\0';

@@ -30,5 +30,6 @@ MUST_CHECK struct resolver *resolver_new(void);    /* [main] NULL: no memory, no
 void resolver_free(struct resolver *resolver);     /* [main] once no loop runs; does not wait for a silent server */
 /* [any] A literal address, or an answer that is still fresh, is given at once: true, and done() is not called. */
 bool resolver_ask(struct resolver *resolver, struct lookup *lookup);
+bool resolver_is_literal(const char *host);        /* an address of IPv4 or IPv6 without brackets: nothing to ask */
 
 #endif

@@ -18,6 +18,12 @@ static const char no_memory[] = "could not be kept: out of memory";
 
 /* ---- texts --------------------------------------------------------------------------------------------------- */
 
+static const char *too_long(const struct settings_row *row, char room[SETTINGS_WORDS_MAX])
+{
+    snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
+    return room;
+}
+
 static const char *keep_text(const char *text, void *field)
 {
     char **owner = field;
@@ -38,8 +44,7 @@ static const char *parse_text(const char *text, const struct settings_row *row, 
     const size_t length = strlen(text);
     if (length >= row->low && length <= row->high)
         return keep_text(text, field);
-    snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
-    return room;
+    return too_long(row, room);
 }
 
 /* The byte that a backslash and C stand for; NUL: none. */
@@ -238,8 +243,7 @@ static const char *parse_url(const char *text, const struct settings_row *row, v
 {
     if (strlen(text) <= row->high)
         return target_url_parse(text, field);
-    snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
-    return room;
+    return too_long(row, room);
 }
 
 static void deinit_url(void *field)
@@ -506,10 +510,8 @@ static const struct settings_choice missing_ledgers[] = {
 static const char *parse_locator_list(const char *text, bool is_composite, const struct settings_row *row,
                                       void *field, char room[SETTINGS_WORDS_MAX])
 {
-    if (strlen(text) > row->high) {
-        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
-        return room;
-    }
+    if (strlen(text) > row->high)
+        return too_long(row, room);
     return *text == '\0' ? NULL : locator_list_parse(text, is_composite, field);
 }
 
@@ -529,10 +531,8 @@ static const char *parse_locator(const char *text, const struct settings_row *ro
 static const char *parse_pointer(const char *text, const struct settings_row *row, void *field,
                                  char room[SETTINGS_WORDS_MAX])
 {
-    if (strlen(text) > row->high) {
-        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
-        return room;
-    }
+    if (strlen(text) > row->high)
+        return too_long(row, room);
     return *text == '\0' ? NULL : locator_pointer_parse(text, field);
 }
 
@@ -544,10 +544,8 @@ static void deinit_locators(void *field)
 static const char *parse_id_format(const char *text, const struct settings_row *row, void *field,
                                    char room[SETTINGS_WORDS_MAX])
 {
-    if (strlen(text) > row->high) {
-        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
-        return room;
-    }
+    if (strlen(text) > row->high)
+        return too_long(row, room);
     return *text == '\0' ? NULL : id_format_parse(text, field);
 }
 
@@ -561,10 +559,8 @@ static void deinit_id_format(void *field)
 static const char *parse_probe_url(const char *text, const struct settings_row *row, void *field,
                                    char room[SETTINGS_WORDS_MAX])
 {
-    if (strlen(text) > row->high) {
-        snprintf(room, SETTINGS_WORDS_MAX, "must be at most %zu bytes long", (size_t)row->high);
-        return room;
-    }
+    if (strlen(text) > row->high)
+        return too_long(row, room);
     return *text == '\0' ? NULL : probe_template_parse(text, field);
 }
 

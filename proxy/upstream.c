@@ -305,8 +305,7 @@ static bool urls_make(struct upstream *upstream)
     const struct settings *settings = upstream->settings;
     const struct target_url *target = &settings->target;
     /* A proxy is spoken to in absolute form (RFC 9112, 3.2.2); with TLS there is a tunnel instead. */
-    bool is_absolute =
-        !target->is_https && settings->target_proxy != NULL && settings->target_proxy[0] != '\0';
+    bool is_absolute = !target->is_https && upstream_has_proxy(settings);
     if (asprintf(&upstream->target_prefix, "%s%s%s", is_absolute ? "http://" : "",
                  is_absolute ? target->authority : "", target->base_path) < 0)
         upstream->target_prefix = NULL;

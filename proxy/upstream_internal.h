@@ -116,6 +116,11 @@ struct upstream {
     bool is_library_running; /* inside libcurl: nothing may call it again */
 };
 
+static inline bool upstream_has_proxy(const struct settings *settings)
+{
+    return settings->target_proxy != NULL && settings->target_proxy[0] != '\0';
+}
+
 /* upstream.c */
 /* After each call into libcurl that may have ended transfers.  IS_BROKEN: it failed, and every transfer ends. */
 void upstream_collect(struct upstream *upstream, bool is_broken);
@@ -143,8 +148,8 @@ enum name_state upstream_name_check(struct upstream *upstream, uint64_t now_ns);
 /* upstream_request.c */
 struct transfer *transfer_new(struct upstream *upstream); /* NULL: no memory */
 void transfer_free(struct transfer *transfer);
-bool transfer_is_outdated(
-    const struct transfer *transfer);                     /* the credentials have changed since it started */
+/* Have the credentials changed since it started? */
+bool transfer_is_outdated(const struct transfer *transfer);
 MUST_CHECK bool transfer_fill(struct transfer *transfer); /* false: no memory */
 bool flight_is_valid(const struct flight *flight);        /* nothing in it can end a line early */
 

@@ -6,7 +6,6 @@
  * look-up runs, so that a silent name server stops nothing that works; one that says "no such name" does.
  */
 #include <assert.h>
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -129,8 +128,7 @@ static bool proxy_take_apart(struct name *name, const char *proxy)
 
 static bool name_set(struct name *name, const struct settings *settings)
 {
-    struct in6_addr address;
-    if (settings->target_proxy != NULL && settings->target_proxy[0] != '\0') {
+    if (upstream_has_proxy(settings)) {
         if (!proxy_take_apart(name, settings->target_proxy))
             return false;
     } else {
@@ -139,8 +137,7 @@ static bool name_set(struct name *name, const struct settings *settings)
         if (name->host == NULL)
             return false;
     }
-    name->is_literal =
-        inet_pton(AF_INET, name->host, &address) == 1 || inet_pton(AF_INET6, name->host, &address) == 1;
+    name->is_literal = resolver_is_literal(name->host);
     return true;
 }
 

@@ -56,7 +56,7 @@ static bool is_small_and_plain(const struct transfer *transfer)
 {
     const struct flight *flight = transfer->flight;
     const struct settings *settings = transfer->upstream->settings;
-    bool has_proxy = settings->target_proxy != NULL && settings->target_proxy[0] != '\0';
+    bool has_proxy = upstream_has_proxy(settings);
     return flight->body_bytes > 0 && flight->body_bytes <= CORK_BODY_BYTES_MAX &&
            !settings->target.is_https && !has_proxy;
 }
@@ -170,7 +170,7 @@ static int close_socket_cb(void *context, curl_socket_t fd)
 static void set_connection(CURL *easy, const struct settings *settings)
 {
     /* "" keeps http_proxy, all_proxy and no_proxy of the environment away; CURLOPT_PROXY(3). */
-    bool has_proxy = settings->target_proxy != NULL && settings->target_proxy[0] != '\0';
+    bool has_proxy = upstream_has_proxy(settings);
     curl_easy_setopt(easy, CURLOPT_PROXY, has_proxy ? settings->target_proxy : "");
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);

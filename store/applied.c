@@ -23,16 +23,6 @@ static int64_t chunk_last(uint64_t number)
     return (int64_t)(number * CHUNK_OFFSETS + (CHUNK_OFFSETS - 1));
 }
 
-static uint64_t chunk_of(int64_t offset)
-{
-    return (uint64_t)offset / CHUNK_OFFSETS;
-}
-
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- the cache of chunks ---------------------------------------------------------------------------------------- */
 
 static void slot_flush(struct machine *machine, struct chunk_slot *slot)

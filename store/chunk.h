@@ -33,6 +33,12 @@ struct chunk {
     } set;
 };
 
+/* The number of the chunk that holds OFFSET. */
+static inline uint64_t chunk_of(int64_t offset)
+{
+    return (uint64_t)offset / CHUNK_OFFSETS;
+}
+
 void chunk_init(struct chunk *chunk);
 /* Add FIRST to LAST; returns how many of them were not in it before. */
 uint32_t chunk_add(struct chunk *chunk, uint16_t first, uint16_t last);

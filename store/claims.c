@@ -87,11 +87,6 @@ static struct stretch stretch_part(const struct stretch *stretch, int64_t first,
                              stretch->contexts == NULL ? NULL : &stretch->contexts[skipped] };
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* In the same partition, and older. */
 static bool is_before(const struct record *record, const struct record *other)
 {

@@ -90,7 +90,6 @@ static void *ledger_main(void *argument)
 
 void ledger_post(struct ledger *ledger, struct posting *posting)
 {
-    posting->posted_ns = clock_monotonic_ns();
     queue_add(&ledger->queue, posting);
 }
 

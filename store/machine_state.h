@@ -126,6 +126,11 @@ struct machine {
     struct machine_figures figures, kept_figures; /* kept: those of the last commit */
 };
 
+static inline int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* How many records from INDEX on are neighbours in ascending order, at most COUNT - INDEX. */
 static inline size_t records_stretch(const struct record records[], size_t count, size_t index)
 {

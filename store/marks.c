@@ -19,11 +19,6 @@ static uint64_t block_of(int64_t offset)
     return (uint64_t)offset / MARK_BLOCK_OFFSETS;
 }
 
-static uint64_t chunk_of(int64_t offset)
-{
-    return (uint64_t)offset / CHUNK_OFFSETS;
-}
-
 static struct mark_slot *slot_at(const struct machine *machine, uint32_t pid, uint64_t block)
 {
     return &machine->mark_slots[(pid * 37 + block) % MARK_SLOTS];

@@ -16,11 +16,6 @@
 
 enum { REPLAYS_MAX = 1000 };
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool is_over(const struct machine *machine, const struct replay *replay)
 {
     return replay->row.until_ms <= machine->now.unix_ms;
