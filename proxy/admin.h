@@ -46,8 +46,8 @@ void admin_credentials_set(struct admin *admin, struct credentials *credentials)
 /* Keep DETAIL as an event of the kind that changes have, without anybody who waits for it. */
 void admin_event_note(struct admin *admin, const char *detail);
 struct conn_service *admin_service(struct admin *admin); /* for the listener */
-struct conn_service *
-admin_health_service(struct admin *admin); /* for that of health_socket.h: probes, without TLS */
+/* For the listener of health_socket.h: probes, without TLS. */
+struct conn_service *admin_health_service(struct admin *admin);
 /* Questions that the store still holds: the admin must not be freed before there are none. */
 size_t admin_open_count(const struct admin *admin);
 /* To be called a few times a minute at least: some warnings are about the last minutes. */

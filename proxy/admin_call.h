@@ -55,8 +55,7 @@ enum admin_route_kind {
 
 /* A path, what may be done there, and who does it. */
 struct admin_route {
-    const char
-        *path; /* ends in a slash: a decimal number follows; ends in "/ *" without the space: anything */
+    const char *path; /* ends in a slash: a decimal number follows; in a slash and a star: anything does */
     enum http1_method method; /* HTTP1_GET answers HEAD as well */
     void (*handler)(struct admin_call *call);
     enum admin_route_kind kind;

@@ -11,8 +11,7 @@
 struct broken {
     const char *reason; /* static; words that need no escape */
     bool has_position;
-    size_t
-        position; /* of the first wrong byte, counted from 0 in the body as it reads after its content coding */
+    size_t position; /* of the first wrong byte, from 0, in the body without its content coding */
 };
 
 struct broken broken_find(const struct identified *identified);

@@ -28,8 +28,8 @@ enum {
 struct cli_server {
     struct settings settings; /* only those of the admin port mean anything */
     const struct cli_arguments *arguments;
-    const char
-        *certificate; /* borrowed from the environment: that of the admin port; NULL: none, or another port */
+    /* Borrowed: that of the admin port, as the environment names it; NULL: none, or another port is asked. */
+    const char *certificate;
     bool is_https;
     struct listen_address health; /* owned while it is asked; text NULL: the admin port is */
     CURL *curl;                   /* owned; of one question: see cli_http_ask() */

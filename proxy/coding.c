@@ -61,7 +61,7 @@ static enum coding_status output_init(struct output *output, size_t first, size_
 {
     size_t room = first < 64 ? 64 : first;
     *output = (struct output){ .room = room > bytes_max ? bytes_max : room, .bytes_max = bytes_max };
-    output->bytes = malloc(output->room + 1);
+    output->bytes = malloc(output->room + 1); /* of 0 bytes it could be NULL */
     return output->bytes == NULL ? CODING_NO_MEMORY : CODING_OK;
 }
 

@@ -92,6 +92,7 @@ static void exchange_put(struct exchange *ex)
     free(ex->outcomes);
     free(ex->answer_opened);
     free(ex->made_body);
+    /* What stands behind pass is large, and each request sets it anew: only what must be zero is made so. */
     if (loop->spare_count < SPARES_MAX) {
         memset(ex, 0, offsetof(struct exchange, pass));
         memset(&ex->flight, 0, sizeof ex->flight);

@@ -65,7 +65,7 @@ struct exchange {
     int64_t ack_id;
     char *made_body;       /* owned: an answer put together anew */
     struct plan plan;      /* owned parts: the body that is sent */
-    struct pass pass;      /* the fields that are sent */
+    struct pass pass;      /* the fields that are sent; exchange_put() relies on what stands before and behind it */
     struct flight flight;  /* lent to upstream while FORWARDING */
     uint64_t retries_left; /* connect retries */
     uint64_t target_ns;    /* time spent with the target, all attempts */

@@ -1,9 +1,9 @@
 /*
  * health_socket.h - where sinkonce health asks an instance whose admin port wants certificates of its clients.
  *
- * A Unix socket beside the ledger, on which only the probes are answered: who may use it may read the ledger, and no
- * certificate, key or token is needed.  So what lies broken on the disk, and is whole in the memory of the instance, makes
- * nobody call it dead.
+ * A Unix socket beside the ledger, on which only the probes are answered, without certificate, key or token: whoever can
+ * reach it can read the ledger anyway.  So an instance that holds good certificates in its memory does not look dead
+ * because the files on the disk have gone bad since.
  */
 #ifndef SINKONCE_HEALTH_SOCKET_H
 #define SINKONCE_HEALTH_SOCKET_H

@@ -95,10 +95,10 @@ bool http1_field_line(struct slice *rest, struct http1_field *ret_field)
     return true;
 }
 
+/* A field name holds no NUL: where the other name is shorter, its end is the first mismatch. */
 bool http1_name_equals(struct slice name, const char *lower_case_name)
 {
-    for (size_t i = 0; i < name.byte_count;
-         i++) /* a field name holds no NUL: the first mismatch ends it in time */
+    for (size_t i = 0; i < name.byte_count; i++)
         if (lower_case(name.at[i]) != lower_case_name[i] || lower_case_name[i] == '\0')
             return false;
     return lower_case_name[name.byte_count] == '\0';

@@ -35,10 +35,9 @@ enum { NO_RECORD = SIZE_MAX };
 /* One element of the request, in its order: a JSON value, a line, an action with its source.  Its own ranges to strip
  * are strip_ranges[strip_first .. +strip_count). */
 struct record_site {
-    struct range
-        whole;      /* the element's bytes, without separators; a bulk action with its source and line ends */
-    size_t record;  /* which of the records; NO_RECORD: it has no coordinates and always goes on */
-    bool is_repeat; /* the same record stands earlier in this request: never sent again */
+    struct range whole; /* its bytes, without separators; a bulk action with its source and line ends */
+    size_t record;      /* which of the records; NO_RECORD: it has no coordinates and always goes on */
+    bool is_repeat;     /* the same record stands earlier in this request: never sent again */
     size_t strip_first, strip_count;
 };
 
@@ -56,15 +55,13 @@ struct bulk_action {
 struct identified {
     enum shape shape;
     const char *rule;       /* static: which rule found the coordinates, for explain and logs; "" when none */
-    bool is_too_many;       /* more elements than the setting, and records among them; then nothing else means
-                                    anything */
-    bool is_too_large;      /* opened it is larger than the setting allows, and its head does not say whose
-                                    record it is: it may hold any */
+    bool is_too_many;       /* more elements than the setting, and records among them: nothing else counts */
+    bool is_too_large;      /* opened it is larger than the setting, and its head does not say whose record it
+                               is: it may hold any */
     struct record *records; /* owned array, each key at most once; topics point into TOPICS */
     size_t record_count;    /* 0: unkeyed; then there are no sites either */
-    bool
-        is_contradictory; /* an element would be left out as a repeat of CONTRADICTED, but has another mark */
-    size_t contradicted;  /* which of the records */
+    bool is_contradictory;  /* an element would be left out as a repeat of another, but has another mark */
+    size_t contradicted;    /* that other: which of the records */
     struct record_site *sites; /* owned array; SINGLE and OPAQUE: one.  OPAQUE: it stands for all records */
     size_t site_count;
     struct bulk_action *actions; /* owned array parallel to sites; BULK only */
@@ -73,8 +70,7 @@ struct identified {
     enum coding coding;          /* of the request's body; OTHER also when it could not be opened */
     bool is_uncuttable; /* signed, opaque, or a bulk request with filter_path: goes on whole or not at all */
     bool is_signed;
-    struct range
-        *strip_ranges; /* owned: coordinate fields to cut from the body, ascending, with a comma each */
+    struct range *strip_ranges; /* owned: coordinate fields to cut out, ascending, with a comma each */
     size_t strip_range_count;
     const char *strip_headers[STRIP_HEADERS_MAX]; /* borrowed, in lower case: field names to leave out when
                                                      SINKONCE_STRIP is on */

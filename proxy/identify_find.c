@@ -51,7 +51,7 @@ static bool is_known(const struct reading *reading, enum coordinate which)
     return ((reading->known >> which) & 1u) != 0;
 }
 
-/* Both are false when the value is not legal, or contradicts what is known. */
+/* False: the topic is not legal, or another one is known.  number_set() has only the latter. */
 static bool topic_set(struct reading *reading, struct slice topic)
 {
     if (!topic_is_legal(topic))

@@ -93,8 +93,8 @@ static void descriptors_short(struct listener *listener)
     if (listener->is_short)
         shed_one(listener);
     listener->is_short = true;
-    if (event_add(listener->pause, &rest) ==
-        0) /* never deaf: without memory for the timer it goes on without a rest */
+    /* Never deaf: without memory for the timer it goes on without a rest. */
+    if (event_add(listener->pause, &rest) == 0)
         event_del(listener->readable);
 }
 

@@ -9,7 +9,7 @@
 #include "slice.h"
 #include <stdint.h>
 
-/* The program has about 30 event names; 64 leave room, and a name that finds none is simply not limited. */
+/* Of each name that is limited, of which there are about 20; a name that finds no room is simply not limited. */
 enum { LOG_LIMIT_EVENTS_MAX = 64, LOG_LIMIT_PERIOD_MS = 10000 };
 
 struct log_limit {

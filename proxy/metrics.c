@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include "record_key.h"
 
-/* Loops, ledger, resolver, main and acceptor of a usual machine; more threads share, which costs time, not truth. */
+/* Loops, ledger, resolver and main thread of a usual machine; more threads share, which costs time, not truth. */
 enum { SHARD_COUNT = 16, CODE_COUNT = METRICS_CODE_MAX - METRICS_CODE_MIN + 1, CACHE_LINE_BYTES = 64 };
 
 struct histogram_cells {

@@ -61,10 +61,8 @@ struct runner {
 
 struct prober {
     const struct settings *settings; /* borrowed */
-    struct settings
-        probe_settings; /* a copy with another target and other limits; its pointers are borrowed, but
-                                        for probe_settings.target when it is owned */
-    bool is_target_owned;
+    struct settings probe_settings;  /* with a target and limits of its own; its pointers are borrowed */
+    bool is_target_owned;            /* but for probe_settings.target */
     struct store *store;             /* borrowed */
     struct store_port *port;         /* borrowed */
     struct credentials *credentials; /* held: for the probes to come */

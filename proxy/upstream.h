@@ -35,10 +35,9 @@ enum attempt_error {
 
 /* One request to the target and its answer.  The caller's memory, lent from upstream_send() until done(). */
 struct flight {
-    struct slice method; /* borrowed; validated token */
-    struct slice target; /* borrowed; origin form, appended to the base path of the setting */
-    const struct http1_field
-        *fields; /* borrowed: what is passed on, in order, hop-by-hop and Host already left out */
+    struct slice method;              /* borrowed; validated token */
+    struct slice target;              /* borrowed; origin form, appended to the base path of the setting */
+    const struct http1_field *fields; /* borrowed: in order, without Host and hop-by-hop fields */
     size_t field_count;
     struct slice host;         /* borrowed: Host to send; empty: the target's own authority */
     const struct slice *parts; /* borrowed: the body in pieces */

@@ -23,10 +23,10 @@ static struct watch *own_watch(const struct upstream *upstream, curl_socket_t fd
     return fd >= 0 && (size_t)fd < upstream->own_watch_room ? upstream->own_watches[fd] : NULL;
 }
 
+/* Where it fails nothing is held back. */
 static void cork(curl_socket_t fd, int is_on)
 {
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &is_on,
-                     sizeof is_on); /* where it fails nothing is held back */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &is_on, sizeof is_on);
 }
 
 void upstream_socket_cork(struct upstream *upstream, curl_socket_t fd)
