@@ -5,11 +5,12 @@
 
 bool loops_start(struct loops *loops, struct program *program)
 {
-    size_t wanted = (size_t)program->settings->workers;
-    uint64_t connections = program->settings->target_connections;
+    uint64_t wanted = program->settings->workers, connections = program->settings->target_connections;
+    if (wanted > connections) /* one without a connection to the target would be of no use */
+        wanted = connections;
     for (size_t i = 0; i < wanted && i < LOOPS_MAX; i++) {
-        unsigned part = (unsigned)((connections + wanted - 1) / wanted);
-        loops->at[i] = loop_new(program, (unsigned)i, part);
+        uint64_t part = connections / wanted + (i < connections % wanted);
+        loops->at[i] = loop_new(program, (unsigned)i, (unsigned)part);
         if (loops->at[i] == NULL)
             return false;
         loops->count++;

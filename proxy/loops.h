@@ -16,7 +16,8 @@ struct loops {
     size_t count;
 };
 
-/* As many as PROGRAM's settings say.  False: no memory, no thread; those that are there stay. */
+/* As many as PROGRAM's settings say, but not more than connections to the target, which they share.  False: no memory, no
+ * thread; those that are there stay. */
 MUST_CHECK bool loops_start(struct loops *loops, struct program *program);
 void loops_free(struct loops *loops); /* as loop_free() */
 

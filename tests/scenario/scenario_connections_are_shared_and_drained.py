@@ -34,6 +34,18 @@ class Test(harness.Scenario):
         for wire in wires:
             wire.socket.close()
 
+    def test_all_loops_together_have_no_more_connections_to_the_target_than_allowed(self):
+        self.serve(CONNECT_TIMEOUT="60s")
+        self.target.set(delay=300)
+        for connections, workers in ((3, 4), (3, 2), (1, 8)):
+            self.restart(WORKERS=str(workers), TARGET_CONNECTIONS=str(connections))
+            calls = [self.later(self.send, offset, topic="t%d" % workers) for offset in range(9)]
+            most = 0
+            while any(call.is_running() for call in calls):
+                most = max(most, len(self.target.held()))
+            self.assertEqual({call.result().status for call in calls}, {200})
+            self.assertEqual(most, connections, workers)
+
     def test_H_56_a_stop_resets_no_connection_that_was_accepted_by_the_kernel(self):
         self.serve()
         self.proxy.process.signal(harness.sinkonce.signal.SIGSTOP)
