@@ -82,9 +82,9 @@ static size_t find_targets(struct machine *machine, const struct question *quest
 {
     size_t count = 0;
     *ret_record_count = 0;
-    for (size_t i = 0; i < machine->partition_count; i++) {
+    for (size_t i = 0; i < machine->listed_count; i++) {
         const struct partition *partition = machine->by_name[i];
-        if (!is_named(question, partition->topic, partition->number))
+        if (partition->is_over || !is_named(question, partition->topic, partition->number))
             continue;
         struct target target = { partition->row.pid, partition->number,
                                  count_named(machine, question, partition) };
@@ -194,9 +194,10 @@ static void forget_whole(struct machine *machine, struct partition *partition, s
     machine->figures.interval_count -= row->interval_count;
     row->seen_first = row->lowest = row->highest = -1;
     row->applied_count = row->interval_count = row->folded_to = row->swept_to = 0;
-    partition->is_over = !is_held(partition);
-    if (!partition->is_over)
+    if (is_held(partition))
         partitions_touch(machine, partition);
+    else
+        partitions_drop(machine, partition);
 }
 
 static void forget_range(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
@@ -260,7 +261,8 @@ static void take_step(struct machine *machine, struct question *question)
     }
     forgetting->is_over =
         now->target_count == forgetting->target_count || question->ret_status != QUESTION_OK;
-    partitions_sweep(machine);
+    if (forgetting->is_over)
+        partitions_sweep(machine);
 }
 
 /* One event when it begins, and one when it ends, for all of many partitions: one each would drive everything else out

@@ -38,7 +38,7 @@ struct partition {
     struct conflict_row *conflict; /* owned; NULL: none undecided */
     struct replay *replay; /* borrowed: this is only the set of what it has sent again; NULL: a partition */
     size_t replay_count;   /* windows over it */
-    bool is_over;          /* forgotten as a whole: leaves with the next sweep */
+    bool is_over;          /* has left: only the list by name still holds it, until it is swept */
     bool is_dirty;
     struct partition *next_dirty;     /* borrowed */
     struct partition *next_in_bucket; /* borrowed */
@@ -108,8 +108,8 @@ struct machine {
     bool is_counters_dirty;
     struct partition **buckets; /* owned */
     size_t bucket_count, partition_count;
-    struct partition **by_name; /* owned: all of them, the first sorted_count in order */
-    size_t by_name_room, sorted_count;
+    struct partition **by_name; /* owned: these and those that are over; the first sorted_count in order */
+    size_t by_name_room, listed_count, sorted_count;
     struct partition *dirty_partitions;
     struct chunk_slot *slots;     /* owned: CHUNK_SLOTS */
     struct mark_slot *mark_slots; /* owned: MARK_SLOTS; all empty between batches */

@@ -2,7 +2,7 @@
  * partitions.c - the partitions that the ledger has met: a hash table over the PART rows, and a list by name.
  *
  * One leaves only when a person forgets it, so the list is put in order only when one has come, and only for who asks:
- * claims need no order.
+ * claims need no order.  Nor is one taken out of the list when it leaves: that would be a pass over all of them each time.
  */
 #include "partitions.h"
 
@@ -66,8 +66,12 @@ static bool grow(struct machine *machine)
     return true;
 }
 
+/* Room for one more in the list. */
 static bool list_grow(struct machine *machine)
 {
+    partitions_sweep(machine);
+    if (machine->listed_count < machine->by_name_room)
+        return true;
     size_t room = machine->by_name_room == 0 ? LISTED_AT_FIRST : 2 * machine->by_name_room;
     struct partition **by_name = realloc(machine->by_name, room * sizeof by_name[0]);
     if (by_name == NULL)
@@ -80,7 +84,7 @@ static bool list_grow(struct machine *machine)
 static struct partition *insert(struct machine *machine, struct slice topic, int32_t number)
 {
     if ((machine->partition_count >= machine->bucket_count && !grow(machine)) ||
-        (machine->partition_count >= machine->by_name_room && !list_grow(machine)))
+        (machine->listed_count >= machine->by_name_room && !list_grow(machine)))
         return NULL;
     struct partition *partition = calloc(1, sizeof *partition);
     if (partition == NULL)
@@ -91,7 +95,8 @@ static struct partition *insert(struct machine *machine, struct slice topic, int
     struct partition **bucket = bucket_of(machine, topic, number);
     partition->next_in_bucket = *bucket;
     *bucket = partition;
-    machine->by_name[machine->partition_count++] = partition;
+    machine->by_name[machine->listed_count++] = partition;
+    machine->partition_count++;
     return partition;
 }
 
@@ -164,35 +169,37 @@ static void unlink_from_bucket(struct machine *machine, const struct partition *
     *link = partition->next_in_bucket;
 }
 
-static void drop(struct machine *machine, struct partition *partition)
+void partitions_drop(struct machine *machine, struct partition *partition)
 {
     struct key key = key_part(topic_of(partition), partition->number);
     assert(partition->opens.count == 0 && partition->conflict == NULL && partition->replay_count == 0);
     if (partition->is_dirty)
         partitions_untouch(machine, partition);
+    for (size_t i = 0; i < ENDED_DOUBTS; i++)
+        if (machine->ended[i].partition == partition)
+            machine->ended[i] = (struct ended_doubt){ 0 };
     rows_delete(machine->rows, key_slice(&key));
     unlink_from_bucket(machine, partition);
     opens_forget(machine, partition);
-    free(partition);
+    partition->is_over = true;
+    machine->partition_count--;
 }
 
-/* In one pass: a topic that goes may have thousands. */
 void partitions_sweep(struct machine *machine)
 {
     size_t kept_count = 0, sorted_count = 0;
-    for (size_t i = 0; i < ENDED_DOUBTS; i++)
-        if (machine->ended[i].partition != NULL && machine->ended[i].partition->is_over)
-            machine->ended[i] = (struct ended_doubt){ 0 };
-    for (size_t i = 0; i < machine->partition_count; i++) {
+    if (machine->listed_count == machine->partition_count)
+        return;
+    for (size_t i = 0; i < machine->listed_count; i++) {
         struct partition *partition = machine->by_name[i];
         if (partition->is_over) {
-            drop(machine, partition);
+            free(partition);
             continue;
         }
         machine->by_name[kept_count++] = partition;
         sorted_count += i < machine->sorted_count;
     }
-    machine->partition_count = kept_count;
+    machine->listed_count = kept_count;
     machine->sorted_count = sorted_count;
 }
 
@@ -210,6 +217,7 @@ static int compare_names(const void *a, const void *b)
 
 struct partition *const *partitions_by_name(struct machine *machine)
 {
+    partitions_sweep(machine);
     if (machine->sorted_count < machine->partition_count)
         qsort(machine->by_name, machine->partition_count, sizeof machine->by_name[0], compare_names);
     machine->sorted_count = machine->partition_count;
@@ -304,19 +312,17 @@ void partitions_flush(struct machine *machine)
 
 void partitions_forget(struct machine *machine)
 {
-    for (size_t i = 0; i < machine->bucket_count; i++) {
-        for (struct partition *next, *partition = machine->buckets[i]; partition != NULL; partition = next) {
-            next = partition->next_in_bucket;
-            opens_forget(machine, partition);
-            free(partition->conflict);
-            free(partition);
-        }
+    partitions_sweep(machine);
+    for (size_t i = 0; i < machine->partition_count; i++) {
+        opens_forget(machine, machine->by_name[i]);
+        free(machine->by_name[i]->conflict);
+        free(machine->by_name[i]);
     }
     free(machine->buckets);
     free(machine->by_name);
     machine->buckets = NULL;
     machine->by_name = NULL;
     machine->bucket_count = machine->by_name_room = 0;
-    machine->partition_count = machine->sorted_count = 0;
+    machine->partition_count = machine->listed_count = machine->sorted_count = 0;
     machine->dirty_partitions = NULL;
 }

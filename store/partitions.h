@@ -17,7 +17,10 @@ void partitions_touch(struct machine *machine, struct partition *partition);
 void partitions_untouch(struct machine *machine, struct partition *partition); /* its row is gone */
 /* An empty history under a new pid; what the old pid has on disk stays there, and PAST names it. */
 void partitions_renew(struct machine *machine, struct partition *partition);
-/* Those that are over leave, with their rows; nothing of theirs may be open, undecided or in a window. */
+/* It leaves, with its row, and is as if never met; nothing of it may be open, undecided or in a window.  Its memory stays
+ * until the next sweep. */
+void partitions_drop(struct machine *machine, struct partition *partition);
+/* The memory of those that have left is freed: a pass over all, so once for many. */
 void partitions_sweep(struct machine *machine);
 /* All machine->partition_count of them, ascending by topic and number; valid until one is added or swept. */
 struct partition *const *partitions_by_name(struct machine *machine);

@@ -170,6 +170,20 @@ static size_t history_row_count(uint32_t pid)
     return count;
 }
 
+/* The list holds as many partitions as there are, in their order. */
+static void assert_listed(void)
+{
+    struct question question = { .kind = ASK_PARTITIONS, .row_count_max = 10000 };
+    begin(MACHINE_READ);
+    machine_ask(machine, &question);
+    commit();
+    assert_int_equal(question.ret_count, partition_count());
+    assert_int_equal(question.ret_row_count, partition_count());
+    for (size_t i = 1; i < question.ret_row_count; i++)
+        assert_true(question.ret.partitions[i - 1].partition < question.ret.partitions[i].partition);
+    free(question.ret.any);
+}
+
 static void assert_events(const char *const details[], size_t count)
 {
     struct question question = { .kind = ASK_EVENTS, .row_count_max = 10 };
@@ -220,8 +234,11 @@ test_what_begins_anew_behind_a_step_is_not_forgotten_and_what_is_ahead_is_a_dupl
     (void)state;
     fill();
     assert_true(step(&question));
+    assert_listed();
+    assert_true(step(&question));
     assert_int_equal(deliver("orders", 0, 0), VERDICT_NEW);
     assert_int_equal(deliver("orders", PARTITIONS, 0), VERDICT_NEW); /* one that nobody counted */
+    assert_listed();
     assert_int_equal(deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
     struct question one = all_of_orders(1);
     one.partition = PARTITIONS - 2; /* by another person, and then it comes again */
