@@ -9,17 +9,11 @@
 #include "serve.h"
 
 #include <event2/event.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <libgen.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "acks.h"
 #include "admin.h"
@@ -30,11 +24,9 @@
 #include "prober.h"
 #include "process.h"
 #include "reload.h"
+#include "serve_ledger.h"
 
-enum {
-    TICK_MS = 20,
-    LOCK_WAIT_MS = 3000, /* who holds the ledger's folder may only be looking: sinkonce check */
-};
+enum { TICK_MS = 20 };
 
 struct server {
     const struct settings *settings; /* borrowed */
@@ -54,9 +46,8 @@ struct server {
     struct program_state state;
     struct program_controls controls;
     struct drain drain;
-    uint64_t refusals_told; /* by the ledger: as many have ended, and it was logged */
-    uint64_t resumed_ns;    /* not before then is the next end logged */
-    uint64_t ends_told_ns;  /* when it was last told which certificates end soon */
+    struct ledger_told ledger_told;
+    uint64_t ends_told_ns; /* when it was last told which certificates end soon */
     struct reload_course reload_course;
 };
 
@@ -121,24 +112,6 @@ static void ends_tell(struct server *server, uint64_t now_ns)
     reload_log_ends(server->program.credentials);
 }
 
-/* Who read that the ledger fails should also read that it does no more.  One that comes and goes is told of now and
- * then, but its last end always. */
-static void ledger_tell(struct server *server, uint64_t now_ns)
-{
-    const uint64_t pause_ns = (uint64_t)10 * MS_PER_S * NS_PER_MS;
-    struct store_figures figures;
-    store_figures_get(server->store, &figures);
-    if (figures.refusal_count == server->refusals_told || figures.is_full || figures.is_failing ||
-        now_ns < server->resumed_ns)
-        return;
-    LOG_EVENT(LOG_LEVEL_INFO, "ledger.resumed", "the ledger takes new writes again",
-              log_integer("refused_ms", (int64_t)figures.refusal_ms),
-              log_integer("times", (int64_t)(figures.refusal_count - server->refusals_told)),
-              log_text("detail", figures.failure));
-    server->refusals_told = figures.refusal_count;
-    server->resumed_ns = now_ns + pause_ns;
-}
-
 static void tick_cb(evutil_socket_t fd, short what, void *context)
 {
     struct server *server = context;
@@ -148,7 +121,7 @@ static void tick_cb(evutil_socket_t fd, short what, void *context)
     conn_sweep(admin_service(server->admin), now_ns);
     conn_sweep(admin_health_service(server->admin), now_ns);
     admin_tick(server->admin, now_ns);
-    ledger_tell(server, now_ns);
+    serve_ledger_tell(server->store, &server->ledger_told, now_ns);
     ends_tell(server, now_ns);
     const struct reload_parts parts = reload_parts_of(server);
     reload_tick(&parts, now_ns);
@@ -165,72 +138,6 @@ static void port_cb(evutil_socket_t fd, short what, void *context)
 }
 
 /* ---- start --------------------------------------------------------------------------------------------------- */
-
-/* The last part of the path, durably; its parent must be there.  What goes wrong the ledger will say better. */
-static void folder_make(const char *folder)
-{
-    char path[PATH_MAX];
-    if (mkdir(folder, 0700) != 0)
-        return;
-    snprintf(path, sizeof path, "%s", folder);
-    int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-}
-
-/* What the prober resolves, the ledger only holds. */
-static enum doubt_policy policy_of(enum doubt_setting setting)
-{
-    return setting == IN_DOUBT_PROBE ? POLICY_HOLD : (enum doubt_policy)setting;
-}
-
-static int ledger_open(struct server *server)
-{
-    const struct settings *settings = server->settings;
-    const struct store_options options = {
-        .folder = settings->data_dir,
-        .scope = settings->scope,
-        .ledger_bytes_max = settings->ledger_bytes_max,
-        .is_missing_refused = settings->is_ledger_missing_refused,
-        .policy = policy_of(settings->in_doubt),
-        .in_doubt_max = settings->in_doubt_max,
-        .partitions_max = settings->partitions_max,
-        .marks = (uint32_t)settings->marks,
-        .is_identity_checked = settings->identity != IDENTITY_OFF,
-        .window = settings->window,
-        .is_first_sight_held = settings->is_first_sight_held,
-        .replies = (uint32_t)settings->replies,
-        .reply_bytes_max = (uint32_t)settings->reply_bytes,
-        .commit_delay_us = (uint32_t)settings->commit_delay_ms * 1000,
-        .lock_wait_ms = LOCK_WAIT_MS,
-    };
-    char why[512] = "";
-    if (!settings->is_ledger_missing_refused)
-        folder_make(settings->data_dir);
-    enum store_open_status status = store_open(&options, &server->store, why, sizeof why);
-    if (status == STORE_OPENED)
-        return EX_OK;
-    LOG_EVENT(LOG_LEVEL_ERROR, status == STORE_LOCKED ? "ledger.locked" : "ledger.error", why,
-              log_text("folder", settings->data_dir));
-    return status == STORE_LOCKED ? EX_TEMPFAIL : EX_IOERR;
-}
-
-static void ledger_log(const struct server *server)
-{
-    struct store_figures figures;
-    store_figures_get(server->store, &figures);
-    LOG_EVENT(LOG_LEVEL_INFO, figures.boot_count <= 1 ? "ledger.created" : "ledger.open",
-              figures.boot_count <= 1 ? "a new ledger: every record is unknown to it" : "the ledger is open",
-              log_text("id", store_id(server->store)), log_integer("boot", (int64_t)figures.boot_count),
-              log_integer("in_doubt", (int64_t)figures.in_doubt_records),
-              log_integer("used_bytes", (int64_t)figures.used_bytes));
-    if (figures.in_doubt_records > 0)
-        LOG_EVENT(LOG_LEVEL_WARN, "ledger.recovered",
-                  "records are in doubt; see GET /in-doubt of the admin port",
-                  log_integer("in_doubt", (int64_t)figures.in_doubt_records));
-}
 
 static bool events_start(struct server *server)
 {
@@ -415,12 +322,11 @@ int serve(const struct settings *settings, char *const environment[])
               log_text("scope", settings->scope));
     if (!credentials_start(&server))
         return EX_CONFIG;
-    int code = ledger_open(&server);
+    int code = serve_ledger_open(settings, &server.store);
     if (code != EX_OK) {
         credentials_release(server.program.credentials);
         return code;
     }
-    ledger_log(&server);
     code = server_run(&server);
     server_stop(&server);
     return code;
