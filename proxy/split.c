@@ -254,7 +254,8 @@ static void split_end(struct parts *split)
 static void split_pump(struct parts *split)
 {
     size_t parallel = (size_t)split->ex->loop->program->settings->split_parallel;
-    while (split->running_count < parallel && split->first_ready != NULL) {
+    /* A ledger that does not take a result cannot be trusted: nothing more is sent. */
+    while (split->running_count < parallel && split->first_ready != NULL && !split->is_unsettled) {
         struct lane *lane = split->first_ready;
         split->first_ready = lane->next;
         if (split->first_ready == NULL)

@@ -8,6 +8,7 @@ import threading
 import unittest
 
 import batches
+import disk
 import harness
 from batches import BatchScenario, Reply, array, bulk, lines, record, records
 
@@ -219,6 +220,26 @@ class Test(BatchScenario):
         self.target.choose = lambda seen: Reply(body=bytes(1 << 20))
         self.assertEqual(self.deliver(array(records(*range(64), topic="large"))).outcome, "applied")
         self.assertLess(harness.rss_kib(self.proxy.process.pid, "VmHWM"), 40 << 10)
+
+
+class Disk(disk.Scenario, BatchScenario):
+    def test_P5_nothing_more_is_sent_once_a_result_cannot_be_written(self):
+        self.serve(SPLIT="record")
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+        self.target.choose = lambda seen: Reply(held=gate) if "orders/0/2" in seen.keys else Reply()
+        running = self.later(self.deliver, array(records(*range(9))))
+        self.wait_held()
+        self.break_disk()
+        gate.set()
+        self.assert_own(running.result(), 503, "refused", "ledger-failed")
+        self.assertEqual(self.arrived(), ["orders/0/0", "orders/0/1", "orders/0/2"])
+        self.mend_disk()
+        place = "/records?topic=orders&partition=0&offset=2"
+        batches.wait_for(lambda: self.proxy.admin("GET", place)[0] == 200, "the ledger", harness.PATIENCE)
+        self.assertEqual(self.states(2, 3), ["applied", "absent"])
+        self.assertEqual(self.deliver(array(records(*range(9)))).status, 200)
+        self.assertEqual(self.arrived(), ["orders/0/%d" % n for n in range(9)])
 
 
 for shape_ in batches.SHAPES:
