@@ -10,17 +10,11 @@
 #include "outcome.h"
 #include "splunk_answer.h"
 
-static bool is_collector(struct slice path)
-{
-    static const char collector[] = "/services/collector";
-    return path.byte_count > 0 && memmem(path.at, path.byte_count, collector, sizeof collector - 1) != NULL;
-}
-
 enum batch_dialect batch_dialect_of(const struct request *request, const struct identified *identified)
 {
     if (identified->shape == SHAPE_IS_BULK)
         return BATCH_BULK;
-    if (is_collector(request->head.path))
+    if (request_is_collector(request))
         return BATCH_SPLUNK;
     return dapr_is_bulk(identified) ? BATCH_DAPR : BATCH_PLAIN;
 }

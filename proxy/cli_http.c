@@ -9,6 +9,7 @@
 #include "cli_commands.h"
 #include "cli_token.h"
 #include "health_socket.h"
+#include "settings_rows.h"
 #include "settings_url.h"
 #include "text.h"
 #include "tls.h"
@@ -36,16 +37,6 @@ struct cli_server {
 };
 
 /* ---- where ---------------------------------------------------------------------------------------------------- */
-
-static const char *variable_of(const struct cli_arguments *arguments, const char *name)
-{
-    const size_t bytes = strlen(name);
-    for (char **at = arguments->environment; at != NULL && *at != NULL; at++) {
-        if (strncmp(*at, name, bytes) == 0 && (*at)[bytes] == '=' && (*at)[bytes + 1] != '\0')
-            return *at + bytes + 1;
-    }
-    return NULL;
-}
 
 /* An environment of what belongs to the admin port, the options before the variables, so that the settings' own reader
  * judges them. */
@@ -93,9 +84,11 @@ static bool token_add(const struct cli_arguments *arguments, const char *token_f
     if (token_file != NULL && cli_token_is_stream(token_file))
         return token_add_stream(token_file);
     if (token_file == NULL)
-        variable_add(&few, "SINKONCE_ADMIN_TOKEN", variable_of(arguments, "SINKONCE_ADMIN_TOKEN"));
+        variable_add(&few, "SINKONCE_ADMIN_TOKEN",
+                     settings_lookup(arguments->environment, "SINKONCE_ADMIN_TOKEN"));
     variable_add(&few, "SINKONCE_ADMIN_TOKEN_FILE",
-                 token_file != NULL ? token_file : variable_of(arguments, "SINKONCE_ADMIN_TOKEN_FILE"));
+                 token_file != NULL ? token_file
+                                    : settings_lookup(arguments->environment, "SINKONCE_ADMIN_TOKEN_FILE"));
     return true;
 }
 
@@ -112,16 +105,17 @@ static bool server_read(struct cli_server *server)
     const char *admin = arguments->values[OPTION_ADMIN], *token_file = arguments->values[OPTION_TOKEN_FILE];
     bool is_good = true;
     few.count = 0;
-    server->certificate = variable_of(arguments, "SINKONCE_ADMIN_CERT_FILE");
+    server->certificate = settings_lookup(arguments->environment, "SINKONCE_ADMIN_CERT_FILE");
     if (admin == NULL) {
-        variable_add(&few, "SINKONCE_ADMIN_LISTEN", variable_of(arguments, "SINKONCE_ADMIN_LISTEN"));
+        variable_add(&few, "SINKONCE_ADMIN_LISTEN",
+                     settings_lookup(arguments->environment, "SINKONCE_ADMIN_LISTEN"));
         server->is_https = server->certificate != NULL;
     } else {
         server->certificate = NULL;
         variable_add(&few, "SINKONCE_ADMIN_LISTEN", without_scheme(admin, &server->is_https));
     }
     if (is_health(server)) /* needs no token, and nothing that may lie broken on the disk */
-        variable_add(&few, "SINKONCE_DATA_DIR", variable_of(arguments, "SINKONCE_DATA_DIR"));
+        variable_add(&few, "SINKONCE_DATA_DIR", settings_lookup(arguments->environment, "SINKONCE_DATA_DIR"));
     else
         is_good = token_add(arguments, token_file);
     const bool is_whole = settings_read(few.list, &server->settings, &mistakes);
@@ -219,9 +213,9 @@ static void tls_set(struct cli_server *server)
     const struct cli_arguments *arguments = server->arguments;
     const char *certificate = arguments->values[OPTION_CERT_FILE], *key = arguments->values[OPTION_KEY_FILE];
     if (certificate == NULL && server->certificate != NULL &&
-        variable_of(arguments, "SINKONCE_ADMIN_CLIENT_CA_FILE") != NULL) {
+        settings_lookup(arguments->environment, "SINKONCE_ADMIN_CLIENT_CA_FILE") != NULL) {
         certificate = server->certificate;
-        key = variable_of(arguments, "SINKONCE_ADMIN_KEY_FILE");
+        key = settings_lookup(arguments->environment, "SINKONCE_ADMIN_KEY_FILE");
     }
     trust_set(server);
     if (certificate != NULL)
@@ -316,7 +310,7 @@ bool cli_http_ask_socket(struct cli_server *server, const char *path, uint64_t t
                          struct cli_answer *ret, char ret_why[], size_t why_bytes_max)
 {
     *ret = (struct cli_answer){ .status = 0 };
-    if (variable_of(server->arguments, "SINKONCE_ADMIN_CLIENT_CA_FILE") == NULL ||
+    if (settings_lookup(server->arguments->environment, "SINKONCE_ADMIN_CLIENT_CA_FILE") == NULL ||
         server->settings.data_dir == NULL ||
         health_socket_address(server->settings.data_dir, &server->health) != NULL)
         return false;

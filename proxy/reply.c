@@ -20,20 +20,17 @@ static void room_init(struct reply_room *room, int status)
     room->reply = (struct reply){ .status = status, .fields = room->fields };
 }
 
-static bool path_has(struct slice path, const char *text)
-{
-    return memmem(path.at, path.byte_count, text, strlen(text)) != NULL;
-}
-
 enum dialect dialect_of(const struct request *request)
 {
-    if (path_has(request->head.path, "/services/collector"))
+    static const char token[] = "insert_deduplication_token=";
+    if (request_is_collector(request))
         return DIALECT_SPLUNK;
     const struct http1_head *head = &request->head;
     if (http1_field_find(head->fields, head->field_count, "x-clickhouse-user") != NULL ||
         http1_field_find(head->fields, head->field_count, "x-clickhouse-key") != NULL ||
         http1_field_find(head->fields, head->field_count, "x-clickhouse-database") != NULL ||
-        path_has(head->query, "insert_deduplication_token="))
+        (head->query.byte_count > 0 &&
+         memmem(head->query.at, head->query.byte_count, token, sizeof token - 1) != NULL))
         return DIALECT_CLICKHOUSE;
     return DIALECT_PLAIN;
 }

@@ -43,6 +43,14 @@ static inline bool request_is_write(const struct request *request)
     return method == HTTP1_POST || method == HTTP1_PUT || method == HTTP1_PATCH || method == HTTP1_DELETE;
 }
 
+/* For Splunk's Event Collector?  A base path may stand before its own. */
+static inline bool request_is_collector(const struct request *request)
+{
+    static const char collector[] = "/services/collector";
+    const struct slice path = request->head.path;
+    return path.byte_count > 0 && memmem(path.at, path.byte_count, collector, sizeof collector - 1) != NULL;
+}
+
 /* Nothing of it is here yet, and its head means nothing.  PEER is copied, POOL borrowed; NULL: no memory. */
 MUST_CHECK struct request *request_new(struct body_pool *pool, const char peer[REQUEST_PEER_BYTES],
                                        bool is_trusted_peer);

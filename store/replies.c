@@ -12,6 +12,7 @@ enum { EVICT_MAX = 50 /* two rows each: a commit that makes room must itself nee
 
 static bool is_worth_keeping(const struct machine *machine, const struct stored_reply *reply)
 {
+    /* What the proxy says by default where no answer is kept. */
     bool is_plain =
         reply->status == 200 && reply->content_type.byte_count == 0 && reply->body.byte_count == 0;
     return machine->settings.replies > 0 && machine->mode == MACHINE_OPEN && reply->status >= 100 &&
