@@ -54,7 +54,4 @@ bool cli_folder_has_ledger(const char *folder);
  * meanwhile: to be asked where no instance runs. */
 int cli_ledger_check(const struct settings *settings); /* cli_ledger.c */
 
-/* "sinkonce in-doubt resolve [ID] [--topic TOPIC] ...", as help and manual show it. */
-void cli_help_command(const struct cli_command *command, FILE *out); /* cli_help.c */
-
 #endif

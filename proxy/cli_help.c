@@ -22,22 +22,23 @@ static void print_wrapped(const char *text, int indent)
     putchar('\n');
 }
 
-void cli_help_command(const struct cli_command *command, FILE *out)
+/* "sinkonce in-doubt resolve [ID] [--topic TOPIC] ..." */
+static void print_usage(const struct cli_command *command)
 {
-    fprintf(out, "sinkonce %s", command->name);
+    printf("sinkonce %s", command->name);
     for (size_t i = 0; i < command->operands_max; i++) {
         const bool is_required = cli_operand_is_required(command, i);
-        fprintf(out, is_required ? " %s" : " [%s]", cli_values[command->operands[i]].name);
+        printf(is_required ? " %s" : " [%s]", cli_values[command->operands[i]].name);
     }
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         const struct cli_option_row *row = &cli_options[i];
         if ((command->options & OPTION_BIT(i)) == 0)
             continue;
         const bool is_required = (command->required & OPTION_BIT(i)) != 0;
-        fprintf(out, " %s%s%s%s%s", is_required ? "" : "[", row->name, row->value != VALUE_NONE ? " " : "",
-                cli_values[row->value].name, is_required ? "" : "]");
+        printf(" %s%s%s%s%s", is_required ? "" : "[", row->name, row->value != VALUE_NONE ? " " : "",
+               cli_values[row->value].name, is_required ? "" : "]");
     }
-    fputs(command->is_client ? " [--json] [--admin ADDRESS] ...\n" : "\n", out);
+    fputs(command->is_client ? " [--json] [--admin ADDRESS] ...\n" : "\n", stdout);
 }
 
 static void print_option(enum cli_option option)
@@ -56,7 +57,7 @@ static void help_one(const struct cli_command *command)
 {
     const uint64_t options = cli_command_options(command);
     fputs("usage: ", stdout);
-    cli_help_command(command, stdout);
+    print_usage(command);
     putchar('\n');
     print_wrapped(command->words, 0);
     putchar('\n');

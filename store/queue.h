@@ -27,8 +27,8 @@ struct queue {
 void queue_init(struct queue *queue);   /* [main] */
 void queue_deinit(struct queue *queue); /* [main] once nothing is in it */
 
-void queue_add(struct queue *queue,
-               struct posting *posting); /* [any] POSTING is lent until it is handed back */
+/* [any] POSTING is lent until it is handed back. */
+void queue_add(struct queue *queue, struct posting *posting);
 /* [any] The end is near: the sleeper wakes, and sleeps no more.  What is added may still be taken. */
 void queue_close(struct queue *queue);
 
