@@ -226,8 +226,8 @@ class World:
         self.history.write("policy", name="hold")
         self.live({"IN_DOUBT": "hold", "LEDGER_MAX": "64MiB", "SHAPE": "auto", "SPLIT": "off", "SEPARATOR": None,
                    "ENVELOPE": None, "TARGET_TIMEOUT": "60s", "CONNECT_TIMEOUT": "60s", "WAIT": "20s"})  # no time runs out
-        for doubt in self.proxy.doubt_keys():
-            self.resolve(doubt)
+        for doubt in self.proxy.doubt_keys():  # the target may still be at work with one whose connection has died
+            wait_for(lambda: self.resolve(doubt), "the target's word on " + doubt, 30)
         for topic in self.plan.topics:
             shape = "json_array" if topic.family == "json" else topic.family
             size = 1 if shape == "headers" else 50
