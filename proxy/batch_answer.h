@@ -50,7 +50,8 @@ void batch_outcomes(enum batch_dialect dialect, int status, struct slice body, c
  * An element without coordinates is always sent.
  */
 MUST_CHECK bool batch_answer(enum batch_dialect dialect, int answer_status, struct slice answer,
-                             const struct identified *identified, const bool sent[], int64_t ack_id, char **ret_body, size_t *ret_body_bytes, const char **ret_content_type);
+                             const struct identified *identified, const bool sent[], int64_t ack_id,
+                             char **ret_body, size_t *ret_body_bytes, const char **ret_content_type);
 
 /* Does a 2xx of the target hide that it refused a record?  Of BULK, an item that was refused without an "error": every
  * client takes it for delivered.  True also when it cannot be known: no memory. */

@@ -88,9 +88,9 @@ static void help_all(void)
     puts("\nSettings come from the environment only.  [_FILE]: a secret; NAME_FILE gives the path of a file "
          "with it.");
     settings_print_help(stdout);
-    puts("\nExit codes: 0 done, 1 refused, not found or not healthy, 2 wrong command line, 69 target or "
-         "instance\n"
-         "unreachable, 74 ledger unreadable or output failed, 75 ledger locked, 78 wrong settings.");
+    puts("\nExit codes: 0 done, 1 refused, not found or not healthy, 2 wrong command line,\n"
+         "69 target or instance unreachable, or an address in use, 71 no memory or descriptors,\n"
+         "74 ledger unreadable or output failed, 75 ledger locked, 78 wrong settings.");
 }
 
 /* sinkonce help in-doubt, sinkonce help in-doubt resolve */

@@ -127,7 +127,7 @@ static void print_options(void)
     print_option_list(~cli_client_options);
 }
 
-static void print_command_tail(void)
+static void print_surroundings(void)
 {
     puts(".Sh ENVIRONMENT\n"
          "All settings come from the environment; see\n"
@@ -151,8 +151,12 @@ static void print_command_tail(void)
          "in that folder: the socket that\n"
          ".Cm health\n"
          "asks, in the service's own environment, where the admin port wants client certificates.\n"
-         ".El\n"
-         ".Sh EXIT STATUS\n"
+         ".El");
+}
+
+static void print_exit_status(void)
+{
+    puts(".Sh EXIT STATUS\n"
          ".Bl -tag -width Ds\n"
          ".It 0\n"
          "Done.\n"
@@ -163,15 +167,21 @@ static void print_command_tail(void)
          ".It 69\n"
          "The running instance, or with\n"
          ".Cm check Fl -connect\n"
-         "the target, cannot be reached.\n"
+         "the target, cannot be reached; or an address cannot be listened on.\n"
+         ".It 71\n"
+         "No memory, threads or descriptors are left for the start, or no memory for a command.\n"
          ".It 74\n"
          "The ledger cannot be read, or output cannot be written.\n"
          ".It 75\n"
          "Another process has the ledger.\n"
          ".It 78\n"
          "The settings are wrong; every mistake is named.\n"
-         ".El\n"
-         ".Sh EXAMPLES\n"
+         ".El");
+}
+
+static void print_examples(void)
+{
+    puts(".Sh EXAMPLES\n"
          "What needs a person, and what is in doubt:\n"
          ".Bd -literal -offset indent\n"
          "sinkonce status\n"
@@ -192,9 +202,7 @@ static void print_command_tail(void)
          "Which records are found in a request:\n"
          ".Bd -literal -offset indent\n"
          "sinkonce explain --header \"X-Kafka-Topic: orders\" body.json\n"
-         ".Ed\n"
-         ".Sh SEE ALSO\n"
-         ".Xr sinkonce-env 5");
+         ".Ed");
 }
 
 static void print_commands_page(void)
@@ -216,7 +224,10 @@ static void print_commands_page(void)
          "What was asked for goes to the standard output, everything else to the standard error.");
     print_commands();
     print_options();
-    print_command_tail();
+    print_surroundings();
+    print_exit_status();
+    print_examples();
+    puts(".Sh SEE ALSO\n.Xr sinkonce-env 5");
 }
 
 /* ---- sinkonce-env(5) ----------------------------------------------------------------------------------------- */

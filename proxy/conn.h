@@ -3,9 +3,9 @@
  *
  *     accepted fd (--> TLS) --> head --> body --> on_request() ... conn_reply() --> written --> next head
  *
- * Hides bufferevents: conn*.c alone name them.  Strict codec (http1.h), absolute deadlines, caps; while a request is being worked on nothing is
- * read, so that pipelined requests wait in order.  A connector that leaves meanwhile is noticed when its answer is
- * written; its exchange runs on.
+ * Hides bufferevents: conn*.c alone name them.  Strict codec (http1.h), absolute deadlines, caps; while a request is being
+ * worked on nothing is read, so that pipelined requests wait in order.  A connector that leaves meanwhile is noticed when
+ * its answer is written; its exchange runs on.
  * Threads: [loop] the one that the connection was given to.
  */
 #ifndef SINKONCE_CONN_H
