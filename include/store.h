@@ -278,8 +278,8 @@ enum question_kind {
     ASK_PROBES,     /* topic or "", after_id and after_offset, row_count_max -> probes: each record in doubt, ascending
                        by doubt id and offset, from behind (after_id, after_offset) on.  From the start: 0 and -1 */
     ASK_REPLAYS,    /* topic or "", after_id, row_count_max -> replays, ascending by id */
-    DO_REPLAY_OPEN, /* topic, partition, first..last, until_ms, detail -> ret_id: what is applied in there may be sent
-                       again, once each, until until_ms (Unix time).  MISMATCH: it overlaps an open window, or there are
+    DO_REPLAY_OPEN, /* topic, partition, first..last, until_ms, detail -> ret_id: what is applied in there by now may be
+                       sent again, once each, until until_ms (Unix time).  MISMATCH: it overlaps an open window, or there are
                        1,000; NOT_FOUND: a partition never met, an empty range, a time that is over */
     DO_REPLAY_CLOSE,/* id of the window, detail.  ret_count: records that were sent again */
     DO_FORGET,      /* topic, partition or -1, first..last or -1..-1; expect_count, detail: what is applied there is

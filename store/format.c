@@ -547,8 +547,23 @@ void replay_row_write(const struct replay_row *row, const struct part_row *sent,
     put_offset(&writer, sent->highest);
     put_u64(&writer, sent->applied_count);
     put_u64(&writer, sent->interval_count);
+    if (row->replayed_count != sent->applied_count) {
+        put_u8(&writer, 0); /* no topic begins so */
+        put_u64(&writer, row->replayed_count);
+    }
     put_bytes(&writer, row->topic, strlen(row->topic));
     ret_value->byte_count = writer.used;
+}
+
+/* Where it is left out, all were sent again. */
+static uint64_t take_replayed_count(struct reader *reader, uint64_t sent_count)
+{
+    if (reader->is_bad || reader->left == 0 || reader->at[0] != 0)
+        return sent_count;
+    (void)take_u8(reader);
+    uint64_t count = take_u64(reader);
+    reader->is_bad = reader->is_bad || count >= sent_count;
+    return count;
 }
 
 bool replay_row_read(uint64_t id, struct slice value, struct replay_row *ret_row, struct part_row *ret_sent)
@@ -564,8 +579,9 @@ bool replay_row_read(uint64_t id, struct slice value, struct replay_row *ret_row
     ret_row->until_ms = take_u64(&reader);
     ret_sent->lowest = ret_sent->seen_first = take_offset(&reader, -1);
     ret_sent->highest = take_offset(&reader, -1);
-    ret_sent->applied_count = ret_row->replayed_count = take_u64(&reader);
+    ret_sent->applied_count = take_u64(&reader);
     ret_sent->interval_count = take_u64(&reader);
+    ret_row->replayed_count = take_replayed_count(&reader, ret_sent->applied_count);
     take_text(&reader, reader.left, ret_row->topic, sizeof ret_row->topic);
     bool is_empty = ret_sent->highest == -1;
     return is_read(&reader) && ret_sent->pid > 0 && partition <= INT32_MAX &&

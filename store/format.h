@@ -25,6 +25,7 @@
  *     CONTEXTS   pid u32, offset u64           what a probe must know of an open record
  *     REPLAYS    id u64                        pid u32, partition u32, first u64, last u64, opened_ms u64,
  *                                              until_ms u64, lowest u64, highest u64, count u64, intervals u64,
+ *                                              nothing or 0 u8 and of the count those that were sent again u64,
  *                                              topic bytes
  *     PAST       old pid u32, 0 u64            partition u32, generation u32, topic bytes
  *

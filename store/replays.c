@@ -2,7 +2,8 @@
  * replays.c - replay windows.
  *
  * What has been sent again is an applied set under a pid of its own, as exact as that of a partition, and gone with
- * its window.  A window is judged by its time in every batch, and closed by the first batch that may write.
+ * its window.  What is applied for the first time while the window is open stands in it too: nothing of that is to be sent
+ * again.  A window is judged by its time in every batch, and closed by the first batch that may write.
  */
 #include "replays.h"
 
@@ -64,9 +65,23 @@ static struct replay *find(const struct machine *machine, uint64_t id)
 void replays_sent(struct machine *machine, uint64_t id, int64_t first, int64_t last)
 {
     struct replay *replay = find(machine, id);
-    machine->figures.replayed_count += (uint64_t)(last - first) + 1;
-    if (replay != NULL)
-        applied_add(machine, &replay->sent, first, last);
+    uint64_t count = (uint64_t)(last - first) + 1;
+    machine->figures.replayed_count += count;
+    if (replay == NULL)
+        return;
+    replay->row.replayed_count += count;
+    applied_add(machine, &replay->sent, first, last);
+}
+
+void replays_first(struct machine *machine, const struct partition *partition, int64_t first, int64_t last)
+{
+    for (struct replay *replay = machine->replays; replay != NULL; replay = replay->next) {
+        if (replay->partition != partition || replay->row.last < first || replay->row.first > last ||
+            is_over(machine, replay))
+            continue;
+        int64_t from = replay->row.first > first ? replay->row.first : first;
+        applied_add(machine, &replay->sent, from, lesser(last, replay->row.last));
+    }
 }
 
 void replays_save(struct machine *machine, const struct replay *replay)
@@ -102,7 +117,7 @@ static void close_window(struct machine *machine, struct replay *replay, const c
     struct key key = key_number(TABLE_REPLAYS, replay->row.id);
     struct replay **link = &machine->replays;
     snprintf(detail, sizeof detail, "window %llu, %llu records sent again: %.120s",
-             (unsigned long long)replay->row.id, (unsigned long long)replay->sent.row.applied_count, why);
+             (unsigned long long)replay->row.id, (unsigned long long)replay->row.replayed_count, why);
     audit_event(machine, EVENT_REPLAY_CLOSED, replay->partition, replay->row.first, replay->row.last, detail);
     rows_delete(machine->rows, key_slice(&key));
     partitions_untouch(machine, &replay->sent);
@@ -161,7 +176,6 @@ void ask_replays(struct machine *machine, struct question *question)
             continue;
         struct replay_row *row = &question->ret.replays[question->ret_row_count++];
         *row = replay->row;
-        row->replayed_count = replay->sent.row.applied_count;
     }
 }
 
@@ -214,7 +228,7 @@ void do_replay_close(struct machine *machine, struct question *question)
         question->ret_status = QUESTION_NOT_FOUND;
         return;
     }
-    question->ret_count = replay->sent.row.applied_count;
+    question->ret_count = replay->row.replayed_count;
     close_window(machine, replay, question->detail);
 }
 

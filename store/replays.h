@@ -17,6 +17,8 @@ struct replay_piece replays_piece_at(struct machine *machine, const struct parti
                                      int64_t offset, int64_t limit);
 /* FIRST to LAST have been sent again under window ID and are applied; a window that is closed by now does not care. */
 void replays_sent(struct machine *machine, uint64_t id, int64_t first, int64_t last);
+/* FIRST to LAST have been applied for the first time: no window that is open now sends them again. */
+void replays_first(struct machine *machine, const struct partition *partition, int64_t first, int64_t last);
 
 /* Close the windows whose time is over, if this batch may write. */
 void replays_expire(struct machine *machine);

@@ -28,6 +28,8 @@ void settle_applied(struct machine *machine, struct open_range *range)
     applied_add(machine, partition, first, last);
     if (replay_id != 0)
         replays_sent(machine, replay_id, first, last);
+    else if (partition->replay_count > 0)
+        replays_first(machine, partition, first, last);
     if (marks != NULL)
         marks_put(machine, partition, first, marks, (size_t)(last - first) + 1);
     free(marks);

@@ -1312,6 +1312,37 @@ static void test_in_a_replay_window_an_applied_record_is_sent_again_once(void **
     assert_int_equal(figures.replay_open_count, 1);
 }
 
+static void test_what_is_applied_for_the_first_time_in_a_replay_window_is_not_sent_again(void **state)
+{
+    (void)state;
+    begin(NULL);
+    desk_offer(&desk, "orders", 3, 0, 6, MARK_NONE, OUTCOME_APPLIED);
+    make_doubt(7, 1);
+    claim_new(&a, 8, 1); /* on its way while the window is opened */
+    open_window(5, 100);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    struct question question = { .kind = DO_RESOLVE,
+                                 .partition = -1,
+                                 .first = -1,
+                                 .last = -1,
+                                 .expect_count = 1,
+                                 .is_applied = true };
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    desk_offer(&desk, "orders", 3, 50, 60, MARK_NONE, OUTCOME_APPLIED);
+    order_init(&a, "orders", 3, 0, 6);
+    order_add(&a, "orders", 3, 7, MARK_NONE);
+    order_add(&a, "orders", 3, 8, MARK_NONE);
+    order_add(&a, "orders", 3, 50, MARK_NONE);
+    order_add(&a, "orders", 3, 100, MARK_NONE);
+    order_add(&a, "orders", 3, 101, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+    assert_int_equal(a.claim.ret_new_count, 1);
+    assert_int_equal(a.verdicts[5], VERDICT_NEW); /* applied before: sent again */
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(replayed_count(), 1);
+}
+
 static void test_a_replay_without_effect_leaves_the_first_delivery_and_may_come_again(void **state)
 {
     static const enum outcome outcomes[] = { OUTCOME_NOT_APPLIED, OUTCOME_NOT_SENT };
@@ -1670,6 +1701,7 @@ int main(void)
         TEST(test_replays_come_page_by_page_each_once),
         TEST(test_intervals_say_what_is_applied_in_flight_and_in_doubt),
         TEST(test_in_a_replay_window_an_applied_record_is_sent_again_once),
+        TEST(test_what_is_applied_for_the_first_time_in_a_replay_window_is_not_sent_again),
         TEST(test_a_replay_without_effect_leaves_the_first_delivery_and_may_come_again),
         TEST(test_a_replay_that_ends_unknown_is_in_doubt_and_counts_when_it_is_resolved),
         TEST(test_a_closed_window_sends_nothing_again),

@@ -143,10 +143,14 @@ static struct window *window_over_record(const struct record *record)
 
 static void become_applied(struct cell *cell)
 {
+    int64_t place = cell - &model.cells[0][0];
+    const struct window *meanwhile = window_over((int)(place / SPAN), place % SPAN);
     struct window *window = window_of(cell->replay_id);
     if (cell->replay_id != 0) {
         cell->replayed_in = cell->replay_id;
         tally.replayed_count++;
+    } else if (meanwhile != NULL) {
+        cell->replayed_in = meanwhile->id; /* for the first time: it need not come again */
     }
     if (window != NULL)
         window->replayed_count++;

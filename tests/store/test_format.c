@@ -236,6 +236,16 @@ static void test_a_window_row_comes_back_and_is_checked(void **state)
     struct part_row sent = { .pid = 9, .lowest = 11, .highest = 20, .applied_count = 4, .interval_count = 2 },
                     read_sent;
     (void)state;
+    for (row.replayed_count = 0; row.replayed_count < 4; row.replayed_count++) {
+        replay_row_write(&row, &sent, &value);
+        assert_true(replay_row_read(7, value_slice(&value), &read, &read_sent));
+        assert_int_equal(read.replayed_count, row.replayed_count);
+        assert_string_equal(read.topic, "orders");
+    }
+    row.replayed_count = 5; /* more than there are */
+    replay_row_write(&row, &sent, &value);
+    assert_false(replay_row_read(7, value_slice(&value), &read, &read_sent));
+    row.replayed_count = 4;
     replay_row_write(&row, &sent, &value);
     assert_true(replay_row_read(7, value_slice(&value), &read, &read_sent));
     assert_string_equal(read.topic, "orders");

@@ -238,8 +238,11 @@ static void become_applied(struct store *store, struct fake_record *record)
     for (size_t i = 0; record->replay_id != 0 && i < store->replay_count; i++)
         store->replays[i].replayed_count += store->replays[i].id == record->replay_id;
     store->figures.replayed_count += record->replay_id != 0;
+    const struct replay_row *meanwhile = record->was_applied ? NULL : replay_over(store, record);
     if (record->replay_id != 0)
         record->replayed_in = record->replay_id;
+    else if (meanwhile != NULL) /* for the first time: it need not come again */
+        record->replayed_in = meanwhile->id;
     record->state = FAKE_APPLIED;
     record->was_applied = false;
     record->replay_id = 0;
