@@ -58,6 +58,7 @@ void gather_reset(struct gather *gather, enum place place)
     table_clear(&gather->record_table);
     gather->topic_count = gather->topic_bytes = 0;
     ret->record_count = ret->site_count = ret->strip_range_count = ret->strip_header_count = 0;
+    ret->is_contradictory = false;
     ret->rule = "";
 }
 

@@ -887,6 +887,26 @@ static void test_an_entry_of_dapr_is_the_same_record_at_any_place(void **state)
     assert_true(answer.is_contradictory);
 }
 
+/* A body that only began like an envelope is read anew, and what was seen in it until then counts for nothing. */
+#define ROW(offset, content)                                                                                 \
+    "{\"__topic\":\"t\",\"__partition\":1,\"__offset\":" offset ",\"content\":" content "}"
+#define ROWS(offset, first, second)                                                                          \
+    "{\"__topic\":\"t\",\"__partition\":1,\"__offset\":" offset                                              \
+    ",\"rows\":[" ROW("7", first) "," ROW("7", second) "]}"
+
+static void test_a_shape_that_was_given_up_leaves_no_contradiction(void **state)
+{
+    static const struct wish wish = { .envelope = "/rows" };
+    struct answer answer;
+    (void)state;
+    ask(&wish, request_of_texts(POST, ROWS("1", "1", "2")), &answer);
+    assert_string_equal(answer.text, "envelope insert-field: t/1/7 =t/1/7");
+    assert_true(answer.is_contradictory);
+    ask(&wish, request_of_texts(POST, ROWS("1", "1", "2") "\n" ROWS("2", "3", "4") "\n"), &answer);
+    assert_string_equal(answer.text, "ndjson insert-field: t/1/1 t/1/2");
+    assert_false(answer.is_contradictory);
+}
+
 /* ---- main ---------------------------------------------------------------------------------------------------- */
 
 int main(void)
@@ -901,6 +921,7 @@ int main(void)
         cmocka_unit_test(test_a_body_is_opened_once_to_a_limit),
         cmocka_unit_test(test_a_record_has_the_same_mark_in_every_shape),
         cmocka_unit_test(test_an_entry_of_dapr_is_the_same_record_at_any_place),
+        cmocka_unit_test(test_a_shape_that_was_given_up_leaves_no_contradiction),
         cmocka_unit_test(test_100000_elements_are_told_apart_by_tables),
     };
     ROW_TESTS(row_tests, rows, test_row);
