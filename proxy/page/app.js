@@ -8,7 +8,7 @@
 "use strict";
 
 (() => {
-    const POLL_MS = 2000, SLOW_MS = 10000, ANSWER_MS = 10000;
+    const POLL_MS = 2000, SLOW_MS = 10000, ANSWER_MS = 10000, CHANGE_MS = 60000;
     const BUCKET_MS = 10000, BUCKETS = 90;
     const LIST_ROWS = 50, PARTITION_ROWS = 10, PARTITION_BLOCK = 1000, RUN_ROWS = 500, EVENT_ROWS = 50, EVENTS_KEPT = 1000;
     const OUTCOMES = [
@@ -134,17 +134,23 @@
         return `${detail[0].toUpperCase()}${detail.slice(1)}${/[.!]$/.test(detail) ? "" : "."}`;
     }
 
+    function lateWords(method, timeout) {
+        const words = `sinkonce has not answered within ${duration(timeout / 1000)}`;
+        return method === "GET" ? words : `${words}. It may still do what was asked: look before you ask again`;
+    }
+
     async function call(method, path, members) {
         const headers = { Accept: "application/json" };
         if (members !== undefined) headers["Content-Type"] = "application/json";
         if (token !== "" && method !== "GET") headers.Authorization = `Bearer ${token}`;
+        const timeout = method === "GET" ? ANSWER_MS : CHANGE_MS; /* forgetting many partitions takes its time */
         let response, text;
         try {
             response = await fetch(path, { method, headers, cache: "no-store", credentials: "omit", redirect: "error",
-                body: members === undefined ? undefined : spell(members), signal: AbortSignal.timeout(ANSWER_MS) });
+                body: members === undefined ? undefined : spell(members), signal: AbortSignal.timeout(timeout) });
             text = await response.text();
-        } catch {
-            throw new Refusal(0, { detail: "sinkonce does not answer on this port" });
+        } catch (error) {
+            throw new Refusal(0, { detail: error.name === "TimeoutError" ? lateWords(method, timeout) : "sinkonce does not answer on this port" });
         }
         let answer;
         try {

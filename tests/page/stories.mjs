@@ -419,6 +419,15 @@ const stories = {
             await page.route("**/conflicts*", (route) => route.fulfill({ status: 200, body: "<html>" }));
             await page.locator("#conflicts-error", { hasText: "could not be read" }).waitFor();
             await page.locator("#events li").first().waitFor();
+
+            /* No answer in time is not the same as nobody there: the change may have been made. */
+            await page.evaluate(() => { AbortSignal.timeout = () => AbortSignal.abort(new DOMException("late", "TimeoutError")); });
+            await page.locator("#alerts-error", { hasText: "has not answered within 10 s" }).waitFor();
+            await page.locator("#control").getByRole("button", { name: "Drain …" }).click();
+            const dialog = page.getByRole("dialog");
+            await dialog.getByLabel("Reason").fill("a new disk");
+            await dialog.getByRole("button", { name: "Drain" }).click();
+            await dialog.getByText("has not answered within 60 s. It may still do what was asked: look before you ask again.").waitFor();
         }, { expected: ["net::ERR_FAILED", "status of 404"] });
     },
 
