@@ -91,7 +91,11 @@ int cli_client_ask(struct cli_client *client, const char *method, const char *pa
         code = judge(client, &answer, ret_answer);
     } else {
         complain(client);
-        fprintf(stderr, "%s cannot be asked: %s\n", cli_server_name(client->server), why);
+        fprintf(stderr, "%s %s: %s%s\n", cli_server_name(client->server),
+                answer.is_asked ? "has not answered" : "cannot be asked", why,
+                answer.is_asked && strcmp(method, "GET") != 0
+                    ? "; it may still do what was asked: look before you ask again"
+                    : "");
     }
     cli_answer_deinit(&answer);
     free(text);

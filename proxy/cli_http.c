@@ -276,7 +276,7 @@ bool cli_http_ask(struct cli_server *server, const char *method, const char *pat
     struct text text = { 0 };
     struct curl_slist *fields = NULL;
     char words[CURL_ERROR_SIZE] = "";
-    long status = 0;
+    long status = 0, sent_bytes = 0;
     CURLcode code = CURLE_OUT_OF_MEMORY;
     *ret = (struct cli_answer){ .status = 0 };
     server->curl = curl_easy_init();
@@ -286,11 +286,13 @@ bool cli_http_ask(struct cli_server *server, const char *method, const char *pat
         curl_easy_setopt(server->curl, CURLOPT_ERRORBUFFER, words);
         code = curl_easy_perform(server->curl);
         curl_easy_getinfo(server->curl, CURLINFO_RESPONSE_CODE, &status);
+        curl_easy_getinfo(server->curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
     }
     curl_easy_cleanup(server->curl);
     server->curl = NULL;
     curl_slist_free_all(fields);
     text_add(&text, slice_of("", 1));
+    ret->is_asked = sent_bytes > 0;
     ret->status = (int)status;
     if (code == CURLE_OK && text_take(&text, &ret->body, &ret->body_bytes)) {
         ret->body_bytes--;

@@ -17,6 +17,7 @@ void cli_server_free(struct cli_server *server);
 const char *cli_server_name(const struct cli_server *server);
 
 struct cli_answer {
+    bool is_asked; /* the request, or a part of it, has left: without an answer nobody knows what became of it */
     int status;
     char *body; /* owned, ends with a zero */
     size_t body_bytes;

@@ -275,6 +275,9 @@ class Recorder(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         self.server.asked.append((self.command, self.path, json.loads(body) if body else None, dict(self.headers)))
         status, text = self.server.answers.pop(0) if self.server.answers else (200, "{}")
+        if status is None:  # none, and the connection ends
+            self.close_connection = True
+            return
         first_line = self.server.first_lines.pop(0) if self.server.first_lines else ""
         head = "HTTP/1.1 %d Told\r\n%sContent-Length: %d\r\n\r\n"
         self.wfile.write((head % (status, first_line, len(text.encode())) + text).encode())
@@ -398,6 +401,17 @@ class Spoken(unittest.TestCase):
                 done = run(*arguments, "--admin", admin)
                 self.assertEqual((done.returncode, done.stdout), (69, ""), done)
                 self.assertIn("cannot be asked", done.stderr)
+
+    def test_a_change_whose_answer_is_lost_may_have_been_made(self):
+        warning = "may still do what was asked: look before you ask again"
+        for arguments, is_change in ((["status"], False), (["replay", "close", "1", *WHY], True),
+                                     (["in-doubt", "resolve", "1", "--applied", *WHY], True)):
+            self.server.answers[:] = [(None, None)]
+            done = self.command(*arguments, code=69)
+            self.assertIn("has not answered", done.stderr)
+            self.assertEqual(warning in done.stderr, is_change, done)
+            self.assertEqual(len(self.server.asked), 1, "a change is not sent twice")
+        self.assertNotIn(warning, run("replay", "close", "1", *WHY, "--admin", "127.0.0.1:9").stderr)
 
     def test_a_wrong_address_or_token_is_78_and_other_settings_do_not_matter(self):
         self.assertEqual(run("status", "--admin", "nonsense").returncode, 78)
