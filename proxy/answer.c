@@ -103,8 +103,11 @@ static enum finish finish_keyed(const struct exchange *ex, const struct flight *
 static enum finish finish_rest(const struct exchange *ex, const struct flight *flight)
 {
     enum finish finish = finish_unkeyed(flight);
-    return finish == FINISH_FORWARDED && ex->is_cut && flight->response.status / 100 == 2 ? FINISH_PARTIAL
-                                                                                          : finish;
+    if (finish != FINISH_FORWARDED)
+        return finish;
+    if (flight->response.status / 100 == 3) /* a connector that sends records may take it for a success */
+        return FINISH_REDIRECTED;
+    return ex->is_cut && flight->response.status / 100 == 2 ? FINISH_PARTIAL : finish;
 }
 
 /* Each part had an answer of its own.  A doubt is told first, then the failure of a part, whether it has coordinates or

@@ -213,6 +213,9 @@ class Test(BatchScenario):
             self.assertEqual((answer.status, answer.outcome), (200, "partial"), answer)
             self.assertEqual(self.written()[-1].body, build([b'{"x":1}', b'{"x":2}']))
         self.assert_metric("unkeyed_records_total", 12)
+        for status, told in ((302, 503), (404, 404)):  # nothing else went: its answer is that of the batch
+            self.target.next(Reply(status=status))
+            self.assertEqual(self.deliver(array([record(1, "array"), b'{"x":1}'])).status, told)
 
     def test_an_envelope_keeps_what_is_around_its_array(self):
         self.serve(**batches.ENVELOPE)
