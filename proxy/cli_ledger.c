@@ -4,6 +4,7 @@
  * The store does the work and takes the folder's lock (include/store.h); here lines come from files and go to stdout.
  */
 #include "cli_commands.h"
+#include "serve_ledger.h"
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,22 +14,6 @@ typedef enum store_open_status read_fn(const struct store_options *options, stor
                                        void *context, char ret_why[], size_t why_bytes_max);
 
 enum { WHY_BYTES_MAX = 512 };
-
-static struct store_options options_of(const struct settings *settings)
-{
-    return (struct store_options){ .folder = settings->data_dir,
-                                   .scope = settings->scope,
-                                   .ledger_bytes_max = settings->ledger_bytes_max,
-                                   .is_missing_refused = settings->is_ledger_missing_refused,
-                                   .policy = POLICY_HOLD,
-                                   .in_doubt_max = settings->in_doubt_max,
-                                   .partitions_max = settings->partitions_max,
-                                   .marks = (uint32_t)settings->marks,
-                                   .is_identity_checked = settings->identity != IDENTITY_OFF,
-                                   .window = settings->window,
-                                   .replies = (uint32_t)settings->replies,
-                                   .reply_bytes_max = (uint32_t)settings->reply_bytes };
-}
 
 static int exit_code(const struct cli_arguments *arguments, enum store_open_status status, const char *why)
 {
@@ -80,7 +65,7 @@ static int read_ledger(const struct cli_arguments *arguments, read_fn *read, sto
     char why[WHY_BYTES_MAX] = "";
     int code = EX_CONFIG;
     if (cli_settings_read(arguments, &settings)) {
-        const struct store_options options = options_of(&settings);
+        const struct store_options options = serve_ledger_options(&settings);
         code = exit_code(arguments, read(&options, line, context, why, sizeof why), why);
     }
     settings_deinit(&settings);
@@ -132,7 +117,7 @@ static bool on_nothing(void *context, struct slice line)
 int cli_ledger_check(const struct settings *settings)
 {
     char why[WHY_BYTES_MAX] = "";
-    const struct store_options options = options_of(settings);
+    const struct store_options options = serve_ledger_options(settings);
     if (!cli_folder_has_ledger(settings->data_dir))
         return 0;
     const enum store_open_status status = store_stat(&options, on_nothing, NULL, why, sizeof why);
@@ -171,7 +156,7 @@ static int import(const struct cli_arguments *arguments, struct source *source)
     char why[WHY_BYTES_MAX] = "";
     int code = EX_CONFIG;
     if (cli_settings_read(arguments, &settings)) {
-        const struct store_options options = options_of(&settings);
+        const struct store_options options = serve_ledger_options(&settings);
         code = exit_code(arguments, store_import(&options, next_line, source, why, sizeof why), why);
         if (code == 0)
             printf("imported into %s\n", settings.data_dir);

@@ -346,7 +346,7 @@ bool conn_new(struct event_base *base, int fd, struct conn_service *service, con
         free(conn);
         return false;
     }
-    conn->is_peer_trusted = is_trusted_peer;
+    conn->is_trusted_peer = is_trusted_peer;
     snprintf(conn->peer, sizeof conn->peer, "%s", peer);
     conn_enlist(conn);
     return true;

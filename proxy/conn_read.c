@@ -27,7 +27,7 @@ bool conn_read_head(struct conn *conn)
         byte_count = service->head_bytes_max + 1;
     const char *bytes = (const char *)evbuffer_pullup(input, (ev_ssize_t)byte_count);
     if (bytes != NULL && conn->request == NULL) /* else an earlier part of its head has begun it */
-        conn->request = request_new(service->bodies, conn->peer, conn->is_peer_trusted);
+        conn->request = request_new(service->bodies, conn->peer, conn->is_trusted_peer);
     if (bytes == NULL || conn->request == NULL) {
         conn_refuse(conn, FINISH_NO_MEMORY);
         return true;

@@ -38,7 +38,7 @@ struct conn {
     uint64_t deadline_ns; /* of the present state; 0: none; CONN_GIVEN_UP */
     uint64_t lingered_bytes;
     enum conn_state state;
-    bool is_peer_trusted;
+    bool is_trusted_peer;
     bool is_closing;     /* after the present reply */
     bool is_half_closed; /* the peer sends nothing more */
     bool is_broken;      /* nothing more can be written */

@@ -51,9 +51,9 @@ static void log_opened(const struct store *store)
                   log_integer("in_doubt", (int64_t)figures.in_doubt_records));
 }
 
-int serve_ledger_open(const struct settings *settings, struct store **ret_store)
+struct store_options serve_ledger_options(const struct settings *settings)
 {
-    const struct store_options options = {
+    return (struct store_options){
         .folder = settings->data_dir,
         .scope = settings->scope,
         .ledger_bytes_max = settings->ledger_bytes_max,
@@ -68,9 +68,14 @@ int serve_ledger_open(const struct settings *settings, struct store **ret_store)
         .replies = (uint32_t)settings->replies,
         .reply_bytes_max = (uint32_t)settings->reply_bytes,
         .commit_delay_us = (uint32_t)settings->commit_delay_ms * 1000,
-        .lock_wait_ms = LOCK_WAIT_MS,
     };
+}
+
+int serve_ledger_open(const struct settings *settings, struct store **ret_store)
+{
+    struct store_options options = serve_ledger_options(settings);
     char why[512] = "";
+    options.lock_wait_ms = LOCK_WAIT_MS;
     if (!settings->is_ledger_missing_refused)
         folder_make(settings->data_dir);
     enum store_open_status status = store_open(&options, ret_store, why, sizeof why);

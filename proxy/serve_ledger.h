@@ -9,6 +9,9 @@
 #include "settings.h"
 #include "store.h"
 
+/* As the settings want it, without a wait for its lock; strings are borrowed from them. */
+struct store_options serve_ledger_options(const struct settings *settings);
+
 /* Open it, in a folder that is made if its parent is there.  EX_OK; else EX_TEMPFAIL (another process has it) or EX_IOERR,
  * and *RET_STORE is NULL.  Each is logged. */
 MUST_CHECK int serve_ledger_open(const struct settings *settings, struct store **ret_store);
