@@ -34,7 +34,7 @@ static void hangup_hold(bool is_held)
     (void)pthread_sigmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
 }
 
-/* Nothing is lost: who is asked to end before the listeners are there has promised nothing. */
+/* Nothing is lost: before the listeners are there nothing has been promised, and what has been is on the disk. */
 static void on_early_end(int number)
 {
     (void)number;
@@ -68,6 +68,11 @@ void process_prepare(void)
     early_end_allow();
     descriptors_raise();
     memory_tune();
+    hangup_hold(true);
+}
+
+void process_hangup_hold(void)
+{
     hangup_hold(true);
 }
 

@@ -10,5 +10,7 @@
 void process_prepare(void);
 /* [main] There is an event for SIGHUP now: what waited is told to it. */
 void process_hangup_release(void);
+/* [main] It will be freed now, as will those for SIGTERM and SIGINT: all is again as it was prepared. */
+void process_hangup_hold(void);
 
 #endif

@@ -232,18 +232,26 @@ static void questions_finish(struct server *server)
     }
 }
 
+/* Nobody turns the main loop any more.  What it did about signals is done again as before it turned: who asks once more
+ * need not wait for a slow disk. */
+static void signals_stop(struct server *server)
+{
+    process_hangup_hold();
+    for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
+        if (server->signals[i] != NULL)
+            event_free(server->signals[i]);
+    }
+}
+
 static void server_stop(struct server *server)
 {
+    signals_stop(server);
     doors_close(&server->doors);
     loops_free(&server->loops);
     questions_finish(server);
     admin_free(server->admin);
     prober_free(server->prober);
     drain_deinit(&server->drain);
-    for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
-        if (server->signals[i] != NULL)
-            event_free(server->signals[i]);
-    }
     if (server->hangup != NULL)
         event_free(server->hangup);
     if (server->tick != NULL)

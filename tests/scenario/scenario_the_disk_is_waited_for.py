@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
 """Nothing is sent before the disk has the intent, and no success is told before it has the result, however slow it is."""
 
+import os
+import struct
+import tempfile
+import unittest
+from unittest import mock
+
 import disk
 import harness
 from harness import PATIENCE, wait_for
@@ -41,6 +47,31 @@ class Test(disk.Scenario):
         self.proxy.start()
         self.assertIn(self.state(1), ("in_doubt", "applied"))
         self.assertEqual(self.applied(1), 1)
+
+
+@unittest.skipIf(harness.is_sanitized() or "DISK_FAULT_LIB" not in os.environ, "needs the library of a slow disk as the first")
+class Slow(harness.Scenario):
+    def test_a_second_sigterm_does_not_wait_for_it(self):
+        with tempfile.NamedTemporaryFile() as orders:
+            orders.write(struct.pack("II", 0, 0))
+            orders.flush()
+            with mock.patch.dict(os.environ, LD_PRELOAD=os.environ["DISK_FAULT_LIB"], DISK_FAULT=orders.name):
+                self.serve()
+            orders.seek(0)
+            orders.write(struct.pack("II", 3600000, 0))
+            orders.flush()
+            asked = self.later(self.proxy.admin, "PUT", "/mode", {"mode": "observe"})  # the ledger is to note it
+            self.wait_logged("admin.change")
+            self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
+            self.wait_logged("server.stop")
+            self.assertEqual(self.proxy.stop(), 0)
+            asked.result()
+
+    def wait_logged(self, event):
+        def is_logged():
+            with open(self.proxy.log) as log:
+                return event in log.read()
+        wait_for(is_logged, event, PATIENCE)
 
 
 if __name__ == "__main__":
