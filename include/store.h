@@ -17,6 +17,7 @@
 #ifndef SINKONCE_STORE_H
 #define SINKONCE_STORE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -392,6 +393,9 @@ MUST_CHECK enum store_open_status store_import(const struct store_options *optio
                                                bool (*next)(void *context, struct slice *ret_line), void *context,
                                                char ret_why[], size_t why_bytes_max);
 
+/* [any] Borrowed as long as STORE.  True: the ledger takes nothing at present, so that a claim that it has granted before
+ * must not be sent any more either; its settlement is still due. */
+const atomic_bool *store_failing(const struct store *store);
 /* [any] 32 hexadecimal digits and a zero: the ledger's own random name. */
 const char *store_id(const struct store *store);
 void store_database_version(char ret_version[STORE_VERSION_BYTES]); /* [any] of the library that runs: "0.9.24" */

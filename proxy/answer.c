@@ -40,6 +40,8 @@ const struct flight *answer_flight(const struct exchange *ex)
 
 static enum finish finish_not_sent(const struct flight *flight)
 {
+    if (flight->error == ATTEMPT_ERROR_STOPPED)
+        return FINISH_LEDGER_FAILED;
     if (flight->error == ATTEMPT_ERROR_NONE) /* its connection had gone; no memory for another */
         return FINISH_NO_MEMORY;
     return flight->error == ATTEMPT_ERROR_QUEUE ? FINISH_TARGET_BUSY : FINISH_NOT_SENT;

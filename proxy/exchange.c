@@ -234,6 +234,7 @@ void exchange_flight_begin(struct flight *flight, const struct exchange *ex, con
         .body_bytes = plan->body_bytes,
         .has_body = request->head.framing != HTTP1_NO_BODY,
         .is_head_request = request->head.method == HTTP1_HEAD,
+        .stop = ex->is_keyed && !is_observed(ex) ? store_failing(ex->loop->program->store) : NULL,
         .done = done,
     };
 #ifdef BREAK_BODY_BYTES
@@ -345,8 +346,7 @@ static void exchange_on_outcome(struct flight *flight)
     FAILPOINT("after_response");
     if (flight->sent_ns != 0)
         ex->target_ns += flight->ended_ns - flight->sent_ns;
-    if (flight->attempt_class == ATTEMPT_NOT_SENT && flight->error != ATTEMPT_ERROR_QUEUE &&
-        ex->retries_left > 0) {
+    if (flight_may_go_again(flight) && ex->retries_left > 0) {
         ex->retries_left--;
         exchange_send(ex);
         return;

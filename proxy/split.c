@@ -181,8 +181,7 @@ static void part_on_outcome(struct flight *flight)
     struct exchange *ex = sending->part->split->ex;
     if (flight->sent_ns != 0)
         ex->target_ns += flight->ended_ns - flight->sent_ns;
-    if (flight->attempt_class == ATTEMPT_NOT_SENT && flight->error != ATTEMPT_ERROR_QUEUE &&
-        sending->retries_left > 0) {
+    if (flight_may_go_again(flight) && sending->retries_left > 0) {
         sending->retries_left--;
         part_fly(sending);
         return;

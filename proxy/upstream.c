@@ -145,15 +145,16 @@ static bool start_first(struct upstream *upstream, uint64_t now_ns)
 {
     const struct flight *first = upstream->queue.first;
     enum name_state name = NAME_KNOWN;
-    if (!first->is_stopped) {
+    bool is_stopped = flight_is_stopped(first); /* once: it may change at any time */
+    if (!is_stopped) {
         name = upstream_name_check(upstream, now_ns);
         if (name == NAME_ASKED ||
             (name == NAME_KNOWN && upstream->in_flight_count == upstream->connections_max))
             return false;
     }
     struct flight *flight = list_take(&upstream->queue);
-    if (flight->is_stopped)
-        fail_unsent(upstream, flight, ATTEMPT_ERROR_NONE, "stopped before it was sent");
+    if (is_stopped)
+        fail_unsent(upstream, flight, ATTEMPT_ERROR_STOPPED, "stopped before it was sent");
     else if (name == NAME_FAILED)
         fail_unsent(upstream, flight, ATTEMPT_ERROR_DNS, upstream->name.detail);
     else
@@ -217,7 +218,7 @@ static void on_turn_cb(evutil_socket_t fd, short what, void *context)
  * False: no memory. */
 static bool restart(struct transfer *transfer)
 {
-    return !transfer->flight->is_stopped && transfer_start(transfer);
+    return transfer_start(transfer);
 }
 
 static void collect_one(struct upstream *upstream, struct transfer *transfer, CURLcode rc)
@@ -226,7 +227,8 @@ static void collect_one(struct upstream *upstream, struct transfer *transfer, CU
     curl_socket_t fd = CURL_SOCKET_BAD;
     (void)curl_easy_getinfo(transfer->easy, CURLINFO_ACTIVESOCKET, &fd);
     (void)curl_multi_remove_handle(upstream->multi, transfer->easy);
-    if (flight->attempt.prereq_count == 1 && transfer->is_connection_stale && restart(transfer))
+    if (flight->attempt.prereq_count == 1 && transfer->is_connection_stale && !transfer->is_stopped &&
+        restart(transfer))
         return;
     flight->ended_ns = clock_monotonic_ns();
     transfer_judge(transfer, rc);

@@ -11,6 +11,7 @@
 #define SINKONCE_UPSTREAM_H
 
 #include <event2/event.h>
+#include <stdatomic.h>
 #include "credentials.h"
 #include "http1.h"
 #include "outcome.h"
@@ -21,7 +22,8 @@ struct resolver;
 
 /* Why an attempt ended without a whole answer; NONE: it did not. */
 enum attempt_error {
-    ATTEMPT_ERROR_NONE, /* with ATTEMPT_NOT_SENT: is_stopped was set in time */
+    ATTEMPT_ERROR_NONE,    /* with ATTEMPT_NOT_SENT: the connection had gone, no memory for another */
+    ATTEMPT_ERROR_STOPPED, /* flight.stop was true in time */
     ATTEMPT_ERROR_DNS,
     ATTEMPT_ERROR_CONNECT,
     ATTEMPT_ERROR_TLS,
@@ -45,7 +47,8 @@ struct flight {
     size_t body_bytes;
     bool has_body; /* false: neither body nor Content-Length is sent */
     bool is_head_request;
-    bool is_stopped; /* may be set at any time before the prereq: then NOT_SENT */
+    /* Borrowed, any thread's; NULL: none.  Where it is true up to the last moment before a byte can leave: NOT_SENT. */
+    const atomic_bool *stop;
     void (*done)(struct flight *flight);
     /* results, valid from done() on; owned by the flight until flight_deinit() */
     struct attempt attempt;
@@ -63,6 +66,18 @@ struct flight {
     void *transfer;
     struct flight *next;
 };
+
+static inline bool flight_is_stopped(const struct flight *flight)
+{
+    return flight->stop != NULL && atomic_load_explicit(flight->stop, memory_order_relaxed);
+}
+
+/* It has ended.  True: nothing was sent, and it may be sent once more at once. */
+static inline bool flight_may_go_again(const struct flight *flight)
+{
+    return flight->attempt_class == ATTEMPT_NOT_SENT && flight->error != ATTEMPT_ERROR_QUEUE &&
+           flight->error != ATTEMPT_ERROR_STOPPED;
+}
 
 void upstream_global_init(void); /* [main] once, before threads */
 /* RESOLVER is shared by all loops and outlives them; it may be NULL when the host (or the proxy's) is an address.

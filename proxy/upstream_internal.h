@@ -80,6 +80,7 @@ struct transfer {
     bool is_connection_new;   /* a socket was opened for it */
     curl_socket_t opened_fd;  /* the last one */
     bool is_connection_stale; /* the guard did not trust the used connection */
+    bool is_stopped;          /* the guard saw the flight's stop */
     /* response */
     size_t head_bytes, head_room, answer_room;
     bool is_too_large, is_out_of_memory;

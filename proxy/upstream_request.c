@@ -92,7 +92,8 @@ static int first_send(struct transfer *transfer)
     const struct idle_entry *entry =
         transfer->is_connection_new ? NULL : trusted_connection(transfer, now_ns);
     transfer->is_connection_stale = !transfer->is_connection_new && entry == NULL;
-    if (flight->is_stopped || transfer->is_connection_stale) {
+    transfer->is_stopped = flight_is_stopped(flight);
+    if (transfer->is_stopped || transfer->is_connection_stale) {
         flight->attempt.is_first_refused = true;
         return CURL_PREREQFUNC_ABORT;
     }

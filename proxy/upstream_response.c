@@ -120,6 +120,7 @@ const char *attempt_error_name(enum attempt_error error)
         [ATTEMPT_ERROR_QUEUE] = "queue",       [ATTEMPT_ERROR_TIMEOUT] = "timeout",
         [ATTEMPT_ERROR_CLOSED] = "closed",     [ATTEMPT_ERROR_GUARD] = "second_send_stopped",
         [ATTEMPT_ERROR_PROTOCOL] = "protocol", [ATTEMPT_ERROR_TOO_LARGE] = "too_large",
+        [ATTEMPT_ERROR_STOPPED] = "stopped",
     };
     return names[error];
 }
@@ -128,6 +129,7 @@ static void error_count(enum attempt_error error)
 {
     static const int counters[] = {
         [ATTEMPT_ERROR_NONE] = -1,
+        [ATTEMPT_ERROR_STOPPED] = -1,
         [ATTEMPT_ERROR_DNS] = COUNTER_TARGET_ERROR_DNS,
         [ATTEMPT_ERROR_CONNECT] = COUNTER_TARGET_ERROR_CONNECT,
         [ATTEMPT_ERROR_TLS] = COUNTER_TARGET_ERROR_TLS,
@@ -203,6 +205,7 @@ static const char *words_of(const struct transfer *transfer, enum attempt_error 
     case ATTEMPT_ERROR_TLS:
         return "TLS failed";
     case ATTEMPT_ERROR_NONE:
+    case ATTEMPT_ERROR_STOPPED:
     case ATTEMPT_ERROR_DNS:
     case ATTEMPT_ERROR_CONNECT:
     case ATTEMPT_ERROR_QUEUE:
@@ -251,7 +254,8 @@ static void judge_unsent(struct transfer *transfer, CURLcode rc)
     struct flight *flight = transfer->flight;
     const char *words = transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(rc);
     if (flight->attempt.is_first_refused)
-        flight_fail_unsent(flight, ATTEMPT_ERROR_NONE, "stopped before it was sent");
+        flight_fail_unsent(flight, transfer->is_stopped ? ATTEMPT_ERROR_STOPPED : ATTEMPT_ERROR_NONE,
+                           "stopped before it was sent");
     else
         flight_fail_unsent(flight, error_before_send(rc), words);
 }

@@ -95,6 +95,7 @@ void figures_publish(struct figures *figures, struct machine *machine, bool is_f
     to->replayed_count = from.replayed_count;
     to->replay_open_count = from.replay_open_count;
     to->is_failing = is_failing;
+    atomic_store_explicit(&figures->is_failing, is_failing, memory_order_relaxed);
     tell_refusal(figures);
     pthread_mutex_unlock(&figures->lock);
 }

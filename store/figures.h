@@ -11,6 +11,7 @@
 struct figures {
     pthread_mutex_t lock;
     struct store_figures shown;        /* guarded by lock */
+    atomic_bool is_failing;            /* what it shows of that, without the lock */
     char failure[STORE_FAILURE_BYTES]; /* [ledger] of the last failed commit, until writes are taken again */
     uint64_t refusing_ms;              /* [ledger] full or failing since, on the mono_ms clock; 0: neither */
 };

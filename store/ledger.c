@@ -217,6 +217,11 @@ void ledger_figures(struct ledger *ledger, struct store_figures *ret_figures)
     figures_get(&ledger->figures, ret_figures);
 }
 
+const atomic_bool *ledger_failing(const struct ledger *ledger)
+{
+    return &ledger->figures.is_failing;
+}
+
 const char *ledger_id(const struct ledger *ledger)
 {
     return ledger->row.id;

@@ -16,6 +16,7 @@ MUST_CHECK enum store_open_status ledger_open(const struct store_options *option
 void ledger_close(struct ledger *ledger);
 void ledger_post(struct ledger *ledger, struct posting *posting);              /* [port] */
 void ledger_figures(struct ledger *ledger, struct store_figures *ret_figures); /* [any] */
+const atomic_bool *ledger_failing(const struct ledger *ledger);                /* [any] */
 const char *ledger_id(const struct ledger *ledger);                            /* [any] */
 
 #endif

@@ -199,6 +199,11 @@ void store_figures_get(const struct store *store, struct store_figures *ret_figu
     ledger_figures(store->ledger, ret_figures);
 }
 
+const atomic_bool *store_failing(const struct store *store)
+{
+    return ledger_failing(store->ledger);
+}
+
 const char *store_id(const struct store *store)
 {
     return ledger_id(store->ledger);

@@ -59,6 +59,23 @@ class Test(disk.Scenario):
         self.assertEqual((again.status // 100, again.is_replayed), (2, True))  # its answer may not have been kept
         self.assertEqual(self.applied(1), 1)
 
+    def test_L_01_what_waits_for_a_connection_when_the_disk_fails_is_not_sent(self):
+        self.serve(WORKERS="1", TARGET_CONNECTIONS="1", CONNECT_TIMEOUT="60s")
+        self.target.set(delay=1500, next=2)
+        running = []
+        for offset in (1, 2, 3):
+            running.append(self.later(self.send, offset))
+            wait_for(lambda: self.state(offset) == "in_flight", "the claim", PATIENCE, [self.proxy.log])
+        self.break_disk()
+        for one in running:  # the second has left before the result of the first was refused
+            self.assert_own(one.result(), 503, "refused", "ledger-failed")
+        self.assertEqual([self.applied(offset) for offset in (1, 2, 3)], [1, 1, 0])
+        self.mend_disk()
+        wait_for(lambda: self.proxy.admin("GET", "/readyz")[0] == 200, "the ledger to work again", PATIENCE, [self.proxy.log])
+        self.assertEqual([self.state(offset) for offset in (1, 2, 3)], ["applied", "applied", "absent"])
+        self.assertEqual(self.send(3).status, 200)
+        self.assertEqual(self.applied(3), 1)
+
     def test_Z_16_observe_passes_the_answer_on_although_it_cannot_be_written(self):
         self.is_journal_checked = False
         self.serve(MODE="observe")
