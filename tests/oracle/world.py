@@ -175,6 +175,8 @@ class World:
         self.history.write("trouble", what="calm")
         self.target.drop()
         wait_for(lambda: self.proxy.metric("sinkonce_http_requests_in_flight") == 0, "nothing in flight", 30, [self.proxy.log])
+        # A request may have ended while the disk failed: what the ledger owes of it is on its way until the disk has it.
+        wait_for(lambda: self.proxy.metric("sinkonce_ledger_failing") == 0, "nothing owed", 30, [self.proxy.log])
         self.history.write("over")
         if self.plan.policy == "probe":
             self.faults.is_clear = True
