@@ -22,6 +22,11 @@
 
 enum { FILE_BYTES_MAX = 1 << 20, PAGE_BYTES = 4096, SECTOR_BYTES = 512, PATIENCE_S = 60 };
 enum {
+    PAGE_FLAGS_AT = 10,
+    PAGE_UPPER_AT = 14,
+    PAGE_IS_LEAF = 2
+}; /* of LMDB's pages: mp_flags, mp_upper, P_LEAF */
+enum {
     RAGGED = 0,
     SOLID = 1,
     YOUNG = 2,
@@ -323,6 +328,26 @@ static void test_F30_a_bit_that_turned_in_an_applied_set_is_no_answer(void **sta
     }
 }
 
+static bool is_row_key(const char *at, size_t byte_count)
+{
+    size_t place = (size_t)(at - good) % PAGE_BYTES;
+    const char *page = at - place;
+    uint16_t rows_from, key_bytes;
+    memcpy(&rows_from, page + PAGE_UPPER_AT, sizeof rows_from);
+    memcpy(&key_bytes, at - sizeof key_bytes, sizeof key_bytes);
+    return (page[PAGE_FLAGS_AT] & PAGE_IS_LEAF) && place >= rows_from && key_bytes == byte_count;
+}
+
+/* The key of a row, or NULL.  Only where a leaf has its rows, and behind its length, is it one: branches hold copies,
+ * the gap of a page holds what stood there before, and the copies and the remains may be of rows that are gone. */
+static const char *row_key_in_file(const struct key *key)
+{
+    const char *end = good + good_bytes, *at = memmem(good, good_bytes, key->bytes, key->byte_count);
+    while (at != NULL && !is_row_key(at, key->byte_count))
+        at = memmem(at + 1, (size_t)(end - at - 1), key->bytes, key->byte_count);
+    return at;
+}
+
 /* A row whose key has changed is not found where it should be: it must not be taken for one that never was. */
 static void test_F30_a_bit_that_turned_in_the_key_of_an_applied_set_forgets_nothing(void **state)
 {
@@ -331,7 +356,7 @@ static void test_F30_a_bit_that_turned_in_the_key_of_an_applied_set_forgets_noth
     make_good_ledger();
     for (size_t i = 0; i < 6; i++) {
         struct key key = key_pair(i < 3 ? TABLE_RUNS : TABLE_FULL, (uint32_t)(1 + i % 3), 0);
-        const char *at = memmem(good, good_bytes, key.bytes, key.byte_count);
+        const char *at = row_key_in_file(&key);
         key_count += at != NULL;
         for (size_t bit = 0; at != NULL && bit < 8 * key.byte_count; bit += 7) {
             memcpy(bad, good, good_bytes);
