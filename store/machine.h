@@ -19,6 +19,10 @@
 #include "rows.h"
 #include "store.h"
 
+#ifdef NDEBUG
+#error "the assertions of the ledger stop it before it says what is not so: build without NDEBUG"
+#endif
+
 struct machine;
 
 struct machine_settings {
