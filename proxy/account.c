@@ -168,6 +168,11 @@ static void log_end(const struct exchange *ex)
     case FINISH_CONTRADICTION:
         log_reason(ex, LOG_LEVEL_ERROR, "record.conflict", log_text("detail", ""));
         break;
+    case FINISH_UNCUTTABLE:
+        log_reason(ex, LOG_LEVEL_ERROR, "record.uncuttable",
+                   log_text("remedy", "let the connector send one record a request until it is past these; a "
+                                      "replay window over the applied ones sends all of it a second time"));
+        break;
     case FINISH_LEDGER_FULL:
         log_ledger(ex, "ledger.full", "raise SINKONCE_LEDGER_MAX, or forget topics that are gone");
         break;
@@ -268,6 +273,8 @@ void account_finish(const struct exchange *ex)
         metrics_add(COUNTER_REFUSED_UNKEYED, 1);
     if (ex->finish == FINISH_PARTITIONS_FULL)
         metrics_add(COUNTER_REFUSED_PARTITIONS, 1);
+    if (ex->finish == FINISH_UNCUTTABLE)
+        metrics_add(COUNTER_REFUSED_UNCUTTABLE, 1);
     log_end(ex);
     log_access_line(ex, now_ns);
 }

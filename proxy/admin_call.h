@@ -19,7 +19,7 @@ enum { ADMIN_OPEN_MAX = 64, ADMIN_ROWS_DEFAULT = 100, ADMIN_REASON_BYTES_MAX = 1
 /* Counters as they were at one moment. */
 struct admin_sample {
     uint64_t taken_ns; /* 0: never */
-    uint64_t keyed, unkeyed, duplicate;
+    uint64_t keyed, unkeyed, duplicate, uncuttable;
 };
 
 struct admin {

@@ -25,7 +25,8 @@ static struct admin_sample sample_take(uint64_t now_ns)
     return (struct admin_sample){ .taken_ns = now_ns,
                                   .keyed = metrics_counter(COUNTER_RECORDS) - unkeyed,
                                   .unkeyed = unkeyed,
-                                  .duplicate = metrics_counter(COUNTER_RECORDS_DUPLICATE) };
+                                  .duplicate = metrics_counter(COUNTER_RECORDS_DUPLICATE),
+                                  .uncuttable = metrics_counter(COUNTER_REFUSED_UNCUTTABLE) };
 }
 
 void admin_tick(struct admin *admin, uint64_t now_ns)
@@ -113,6 +114,14 @@ static void warn_of_traffic(json_t *warnings, const struct admin *admin)
     struct admin_sample now = sample_take(1);
     uint64_t keyed = now.keyed - admin->before.keyed, duplicate = now.duplicate - admin->before.duplicate;
     uint64_t unkeyed = now.unkeyed - admin->before.unkeyed;
+    uint64_t uncuttable = now.uncuttable - admin->before.uncuttable;
+    if (uncuttable > 0)
+        warn(
+            warnings,
+            "%" PRIu64 " %s of the last minutes got 503 and will get it again: applied records came together "
+            "with others in what is signed or opaque and cannot be cut.  Let the connector send one record a "
+            "request until it is past them; record.uncuttable in the log names the first.",
+            uncuttable, one_or_many(uncuttable, "request", "requests"));
     if (keyed >= ENOUGH_RECORDS && keyed == duplicate)
         warn(
             warnings,

@@ -145,6 +145,8 @@ static bool is_reason(const struct exchange *ex, size_t i)
         return i == ex->identified.contradicted;
     case FINISH_PARTITIONS_FULL:
         return ex->verdicts[i] == VERDICT_UNMET;
+    case FINISH_UNCUTTABLE:
+        return ex->verdicts[i] == VERDICT_APPLIED;
     case FINISH_CONFLICT:
         return ex->verdicts[i] == VERDICT_CONFLICT;
     case FINISH_IN_FLIGHT:

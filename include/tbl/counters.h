@@ -43,6 +43,7 @@ COUNTER(REFUSED_IN_FLIGHT, "http_refused_total", "reason=\"in_flight\"", "")
 COUNTER(REFUSED_TIMEOUT, "http_refused_total", "reason=\"timeout\"", "")
 COUNTER(REFUSED_UNKEYED, "http_refused_total", "reason=\"unkeyed\"", "")
 COUNTER(REFUSED_PARTITIONS, "http_refused_total", "reason=\"partitions\"", "")
+COUNTER(REFUSED_UNCUTTABLE, "http_refused_total", "reason=\"signed\"", "")
 COUNTER(REFUSED_DRAINING, "http_refused_total", "reason=\"draining\"", "")
 COUNTER(REFUSED_UNAUTHORIZED, "http_refused_total", "reason=\"unauthorized\"", "")
 

@@ -33,7 +33,7 @@ FINISH(BAD_ANSWER, "bad-answer", 502, NULL, "the target's answer cannot be passe
 FINISH(TARGET_LOST, "target-lost", 503, NULL, "the target did not answer in full")
 FINISH(DRAINING, "draining", 503, "busy", "shutting down")
 FINISH(TOO_MANY_RECORDS, "too-many-records", 413, "refused", "more records than SINKONCE_MAX_RECORDS; nothing was sent")
-FINISH(UNCUTTABLE, "signed", 503, "refused", "some records of this request are applied and some are not, but it is signed or opaque and cannot be cut; nothing was sent")
+FINISH(UNCUTTABLE, "signed", 503, "refused", "some records of this request are applied and the rest is not, or has no coordinates; it is signed or opaque and cannot be cut, so nothing was sent.  The connector gets past it with one record a request")
 FINISH(LOOP, "loop", 508, NULL, "the request has passed through here before")
 FINISH(OPTIONS, "options", 200, NULL, "answered here: Max-Forwards is 0")
 FINISH(NO_MEMORY, "no-memory", 503, "refused", "out of memory; nothing was sent")

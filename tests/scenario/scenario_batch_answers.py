@@ -368,6 +368,44 @@ class Signed(BatchScenario):
         self.assertEqual(self.deliver(body, "/orders/_bulk", {"Authorization": "AWS4-HMAC-SHA256 x"}).status, 503)
         self.assertEqual(len(self.written()), 1)
 
+    def signed(self, *elements):
+        return self.raw(batches.post_bytes(array(elements), self.FIELDS[0]))
+
+    def test_what_is_applied_in_a_batch_that_cannot_be_cut_is_named_and_told_at_once(self):
+        self.serve()
+        self.assertEqual(self.signed(*records(*range(4, 15))).status, 200)
+        for count in (1, 2):
+            reply = self.signed(*records(*range(3, 15)))
+            named = json.loads(reply.body)
+            self.assertEqual((reply.status, named["error"], named["total"]), (503, "signed", 11), reply)
+            self.assertEqual(named["records"], [{"topic": "orders", "partition": 0, "offset": offset} for offset in range(4, 14)])
+            self.assert_metric('http_refused_total{reason="signed"}', count)
+        self.assert_logged({"event": "record.uncuttable", "topic": "orders", "partition": 0, "offset": 4, "total": 11, "records": 12})
+        warnings = self.proxy.admin("GET", "/status")[1]["warnings"]
+        self.assertTrue(any(text.startswith("2 requests of the last minutes got 503") for text in warnings), warnings)
+        self.assertEqual((len(self.written()), self.state(3)), (1, "absent"))
+
+    def test_an_element_without_coordinates_is_never_known_and_one_record_a_request_gets_past_it(self):
+        self.serve()
+        batch = (*records(1, 2), b'{"no":"coordinates"}')
+        self.assertEqual(self.signed(*batch).status, 200)
+        for _ in range(2):
+            reply = self.signed(*batch)
+            self.assertEqual((reply.status, json.loads(reply.body)["total"]), (503, 2), reply)
+        answers = [self.signed(element) for element in (*batch, *records(3))]
+        self.assertEqual([answer.one("sinkonce-outcome") for answer in answers], ["duplicate", "duplicate", None, None])
+        self.assertEqual([seen.body for seen in self.written()], [array(some) for some in (batch, batch[2:], records(3))])
+
+    def test_a_replay_window_lets_a_batch_that_cannot_be_cut_go_whole_once(self):
+        self.is_journal_checked = False  # sent again because a person says so
+        self.serve()
+        batch = (*records(1, 2), b'{"no":"coordinates"}')
+        self.assertEqual((self.signed(*batch).status, self.signed(*batch).status), (200, 503))
+        window = {"topic": "orders", "partition": 0, "from": 1, "to": 2, "for": "10m", "reason": "a second time does no harm"}
+        self.assertEqual(self.proxy.admin("POST", "/replays", window)[0], 200)
+        self.assertEqual((self.signed(*batch).status, self.signed(*batch).status), (200, 503))
+        self.assertEqual([seen.body for seen in self.written()], [array(batch)] * 2)
+
     def test_strip_leaves_signed_bodies_alone(self):
         self.serve(STRIP="on")
         body = array(records(1, 2))
