@@ -14,11 +14,13 @@ breaches=0
 
 breach() { echo "layers: $*"; breaches=$((breaches + 1)); }
 
-# Code without comments and without what only a negative control switches on; each line as FILE:TEXT.
+# Code without comments, without what only a negative control switches on, and without refusals of NDEBUG; each line as
+# FILE:TEXT.
 code() {
     (cd "$root" && perl -0777 -ne '
         s{/\*.*?\*/}{ }gs;
         s{^#ifdef BREAK_.*?^#(?:else|endif)[^\n]*}{}gsm;
+        s{^#ifdef NDEBUG\n#error [^\n]*\n#endif\n}{}gm;
         for my $line (split /\n/) { print "$ARGV:$line\n" if $line =~ /\S/ }' \
         include/*.h include/tbl/*.h proxy/*.[ch] store/*.[ch])
 }
