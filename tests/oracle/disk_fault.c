@@ -1,8 +1,9 @@
 /*
  * disk_fault.c - a disk that is slow, broken or full while a test says so.  For LD_PRELOAD.
  *
- * DISK_FAULT names a file of two 32-bit numbers that the test writes and this library maps: milliseconds by which each
- * sync is late, and the error number with which writes and syncs of regular files fail (0: they do not).
+ * DISK_FAULT names a file of three 32-bit numbers that this library maps.  The test writes two: milliseconds by which each
+ * sync is late, and the error number with which writes and syncs of regular files fail (0: they do not).  The third tells
+ * it how many syncs are late now.  They look at their order again and again: they come back when the test takes it back.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,16 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
-static const volatile uint32_t *orders; /* {delay_ms, error}; NULL: none */
+static volatile uint32_t *orders; /* {delay_ms, error, late_count}; NULL: none */
 
 __attribute__((constructor)) static void orders_map(void)
 {
     const char *path = getenv("DISK_FAULT");
-    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
 
     if (fd < 0)
         return;
-    void *page = mmap(NULL, 2 * sizeof *orders, PROT_READ, MAP_SHARED, fd, 0);
+    void *page = mmap(NULL, 3 * sizeof *orders, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (page != MAP_FAILED)
         orders = page;
@@ -42,10 +43,17 @@ static int is_failing(int fd)
 
 static void sync_delay(void)
 {
+    enum { LOOK_MS = 10 };
+
     if (orders == NULL || orders[0] == 0)
         return;
-    struct timespec delay = { orders[0] / 1000, (long)(orders[0] % 1000) * 1000000 };
-    nanosleep(&delay, NULL);
+    __atomic_add_fetch(&orders[2], 1, __ATOMIC_SEQ_CST);
+    for (uint32_t waited_ms = 0; waited_ms < orders[0]; waited_ms += LOOK_MS) {
+        uint32_t left_ms = orders[0] - waited_ms;
+        struct timespec delay = { 0, (long)(left_ms < LOOK_MS ? left_ms : LOOK_MS) * 1000000 };
+        nanosleep(&delay, NULL);
+    }
+    __atomic_sub_fetch(&orders[2], 1, __ATOMIC_SEQ_CST);
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))

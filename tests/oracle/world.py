@@ -5,7 +5,6 @@ import contextlib
 import glob
 import os
 import re
-import struct
 import sys
 import threading
 
@@ -16,6 +15,7 @@ for folder in ("support", "scenario"):
 import batches  # noqa: E402
 import harness  # noqa: E402
 import sinkonce  # noqa: E402
+from disk import Disk  # noqa: E402
 from driver import NO_ANSWER, Group, acknowledged  # noqa: E402
 from history import History  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
@@ -57,18 +57,6 @@ class Gate:
         with self.changed:
             self.shapes = shapes
             self.changed.notify_all()
-
-
-class Disk:
-    """What disk_fault.c does."""
-
-    def __init__(self, folder):
-        self.path = os.path.join(folder, "disk")
-        self.order(0, 0)
-
-    def order(self, delay_ms, error):
-        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as file:
-            file.write(struct.pack("=II", delay_ms, error))
 
 
 class World:
