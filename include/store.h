@@ -293,7 +293,7 @@ enum question_kind {
                        one was met that had changed; it and those behind it stay, ret_count counts them.  After a
                        FAILED or a crash as well the rest is there as before, and the action can be repeated */
     DO_BACKUP,      /* detail: path of a file that must not exist (MISMATCH); a consistent copy while all goes on.
-                       ret_count: bytes; ret_why: what went wrong */
+                       ret_count: bytes; ret_why: what went wrong, or that another one is being written (FAILED) */
     ASK_EVENTS,     /* after_id, row_count_max -> events, ascending by id */
     DO_RESOLVE_ONE, /* id of the doubt, is_applied, detail.  NOT_FOUND with ret_id set: that doubt is over, and ret_state
                        is what its first record is now; with ret_id 0: never heard of, or over for long */

@@ -23,15 +23,15 @@ static void *backup_main(void *argument)
 bool backup_start(struct backup *backup, struct question *question)
 {
     question->ret_count = 0;
-    question->ret_status = QUESTION_MISMATCH;
-    snprintf(question->ret_why, sizeof question->ret_why, "another backup is being written");
+    question->ret_status = QUESTION_FAILED; /* no MISMATCH: that would say that the file exists */
+    snprintf(question->ret_why, sizeof question->ret_why,
+             "another backup is being written; ask again when it is done");
     if (backup->question != NULL)
         return false;
     backup->question = question;
     if (pthread_create(&backup->thread, NULL, backup_main, backup) == 0)
         return true;
     backup->question = NULL;
-    question->ret_status = QUESTION_FAILED;
     snprintf(question->ret_why, sizeof question->ret_why, "cannot start a thread for it");
     return false;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "backup.h"
 #include "bed.h"
 
 enum { THREADS = 3, STREAM = 4000, BATCH_MAX = 40 };
@@ -317,6 +318,17 @@ static void test_L16_one_backup_after_the_other_and_none_over_a_file(void **stat
     assert_int_equal(unlink(path), 0);
 }
 
+static void test_L16_a_backup_beside_another_is_refused_for_that_and_for_no_file(void **state)
+{
+    struct question running = { .kind = DO_BACKUP }, question = { .kind = DO_BACKUP };
+    struct backup backup = { .question = &running };
+    (void)state;
+    assert_false(backup_start(&backup, &question));
+    assert_int_equal(question.ret_status, QUESTION_FAILED);
+    assert_non_null(strstr(question.ret_why, "another backup is being written"));
+    assert_ptr_equal(backup.question, &running);
+}
+
 static void forget(int64_t first, int64_t last, const char *topic)
 {
     struct question question = { .kind = DO_FORGET, .first = first, .last = last };
@@ -472,6 +484,7 @@ int main(void)
         TEST(test_Z07_leaps_of_the_offset_are_counted_and_gaps_are_not),
         TEST(test_L16_a_backup_made_while_records_come_opens_as_a_ledger),
         TEST(test_L16_one_backup_after_the_other_and_none_over_a_file),
+        TEST(test_L16_a_backup_beside_another_is_refused_for_that_and_for_no_file),
         TEST(test_what_names_nothing_forgets_nothing),
         TEST(test_answers_that_cannot_be_given_again_are_not_kept),
         TEST(test_a_claim_that_waits_in_many_partitions_is_not_overtaken),
