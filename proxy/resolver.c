@@ -22,6 +22,7 @@ struct entry {
     char *host; /* owned */
     bool is_wanted;
     bool is_found;
+    bool is_answered;        /* somebody who knows said so */
     uint64_t fresh_until_ns; /* 0: never asked */
     char addresses[RESOLVER_ADDRESSES_BYTES_MAX];
     char detail[96];
@@ -59,20 +60,36 @@ static void unlock_and_put(struct resolver *resolver)
         state_free(resolver);
 }
 
-/* Add one address in the form of CURLOPT_RESOLVE; what does not fit any more is left out. */
+/* In the form of CURLOPT_RESOLVE. */
+bool resolver_address_write(const struct sockaddr *address, socklen_t byte_count,
+                            char ret_text[RESOLVER_ADDRESS_BYTES_MAX])
+{
+    char host[RESOLVER_ADDRESS_BYTES_MAX - 2];
+    bool is_v6 = address->sa_family == AF_INET6;
+    if ((address->sa_family != AF_INET && !is_v6) ||
+        getnameinfo(address, byte_count, host, sizeof host, NULL, 0, NI_NUMERICHOST) != 0)
+        return false;
+    (void)snprintf(ret_text, RESOLVER_ADDRESS_BYTES_MAX, is_v6 ? "[%s]" : "%s", host);
+    return true;
+}
+
+/* What does not fit any more is left out. */
 static void addresses_add(char addresses[RESOLVER_ADDRESSES_BYTES_MAX], const struct addrinfo *found)
 {
-    char text[NI_MAXHOST];
+    char text[RESOLVER_ADDRESS_BYTES_MAX];
     size_t used = strlen(addresses);
-    bool is_v6 = found->ai_family == AF_INET6;
-    if (found->ai_family != AF_INET && !is_v6)
+    if (!resolver_address_write(found->ai_addr, found->ai_addrlen, text))
         return;
-    if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0)
-        return;
-    int count = snprintf(addresses + used, RESOLVER_ADDRESSES_BYTES_MAX - used, "%s%s%s%s",
-                         used > 0 ? "," : "", is_v6 ? "[" : "", text, is_v6 ? "]" : "");
+    int count =
+        snprintf(addresses + used, RESOLVER_ADDRESSES_BYTES_MAX - used, "%s%s", used > 0 ? "," : "", text);
     if (count < 0 || (size_t)count >= RESOLVER_ADDRESSES_BYTES_MAX - used)
         addresses[used] = '\0';
+}
+
+/* Did somebody who knows say so?  Else no server answered, one was at a loss, or we could not even ask. */
+static bool is_answer(int rc)
+{
+    return rc == 0 || rc == EAI_NONAME || rc == EAI_NODATA || rc == EAI_ADDRFAMILY;
 }
 
 /* The only call that may wait, without the lock.  ANSWER's host is not touched. */
@@ -90,6 +107,7 @@ static void look_up(const char *host, struct entry *answer)
         freeaddrinfo(found);
     }
     answer->is_found = answer->addresses[0] != '\0';
+    answer->is_answered = is_answer(rc);
     if (!answer->is_found)
         (void)snprintf(answer->detail, sizeof answer->detail, "the name was not found: %s",
                        rc != 0 ? gai_strerror(rc) : "no address");
@@ -121,6 +139,20 @@ static struct entry *entry_wanted(struct resolver *resolver)
     return NULL;
 }
 
+/* Under the lock.  What was found before is not forgotten because nobody can say whether it still holds. */
+static void entry_take(struct entry *entry, const struct entry *answer)
+{
+    bool is_kept = entry->is_found && !answer->is_answered;
+    uint64_t fresh_ms = answer->is_found ? RESOLVER_TTL_MS : NEGATIVE_TTL_MS;
+    entry->is_wanted = false;
+    entry->fresh_until_ns = clock_monotonic_ns() + fresh_ms * NS_PER_MS;
+    if (is_kept)
+        return;
+    entry->is_found = answer->is_found;
+    memcpy(entry->addresses, answer->addresses, sizeof entry->addresses);
+    memcpy(entry->detail, answer->detail, sizeof entry->detail);
+}
+
 /* [resolver] One look-up; the lock is held on entry and on return, not meanwhile. */
 static void serve(struct resolver *resolver, struct entry *entry)
 {
@@ -128,12 +160,8 @@ static void serve(struct resolver *resolver, struct entry *entry)
     (void)pthread_mutex_unlock(&resolver->lock);
     look_up(entry->host, &answer); /* host is constant, and our reference keeps the entry */
     (void)pthread_mutex_lock(&resolver->lock);
-    entry->is_wanted = false;
-    entry->is_found = answer.is_found;
-    memcpy(entry->addresses, answer.addresses, sizeof entry->addresses);
-    memcpy(entry->detail, answer.detail, sizeof entry->detail);
-    entry->fresh_until_ns =
-        clock_monotonic_ns() + (uint64_t)(answer.is_found ? RESOLVER_TTL_MS : NEGATIVE_TTL_MS) * NS_PER_MS;
+    entry_take(entry, &answer);
+    answer = *entry;
     struct lookup *waiters = entry->waiters;
     entry->waiters = NULL;
     (void)pthread_mutex_unlock(&resolver->lock);

@@ -145,6 +145,8 @@ void upstream_socket_cork(struct upstream *upstream, curl_socket_t fd);
 MUST_CHECK bool upstream_name_init(struct upstream *upstream);
 void upstream_name_deinit(struct upstream *upstream);
 enum name_state upstream_name_check(struct upstream *upstream, uint64_t now_ns);
+/* Is FD connected to one of the present addresses? */
+bool upstream_name_has_peer(const struct name *name, int fd);
 
 /* upstream_request.c */
 struct transfer *transfer_new(struct upstream *upstream); /* NULL: no memory */

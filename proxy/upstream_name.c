@@ -4,6 +4,9 @@
  * libcurl never looks a name up itself: 7.88 waited ten seconds for a silent server with a time limit of 500 ms, and the
  * loop with it.  The resolver's thread answers; an eventfd wakes the loop.  Addresses stay in use while a newer
  * look-up runs, so that a silent name server stops nothing that works; one that says "no such name" does.
+ *
+ * Once the addresses have changed, a connection to one that is not among them any more is not used again: under a steady
+ * load none is ever idle for too long, and the old target would go on getting all of it.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -100,6 +103,31 @@ enum name_state upstream_name_check(struct upstream *upstream, uint64_t now_ns)
         name_ask(upstream, now_ns);
     }
     return name->state;
+}
+
+static bool has_address(const char *addresses, const char *address)
+{
+    size_t byte_count = strlen(address);
+    for (const char *at = addresses; *at != '\0'; at += strspn(at, ",")) {
+        size_t other_bytes = strcspn(at, ",");
+        if (other_bytes == byte_count && memcmp(at, address, byte_count) == 0)
+            return true;
+        at += other_bytes;
+    }
+    return false;
+}
+
+bool upstream_name_has_peer(const struct name *name, int fd)
+{
+    struct sockaddr_storage peer;
+    socklen_t byte_count = sizeof peer;
+    char text[RESOLVER_ADDRESS_BYTES_MAX];
+    if (name->is_literal || name->generation <= 1) /* these were the addresses from the first */
+        return true;
+    memset(&peer, 0, sizeof peer);
+    return getpeername(fd, (struct sockaddr *)&peer, &byte_count) == 0 &&
+           resolver_address_write((struct sockaddr *)&peer, byte_count, text) &&
+           has_address(name->addresses, text);
 }
 
 /* Host and port of the setting's proxy; false: no memory, or not a URL. */

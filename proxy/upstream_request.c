@@ -41,7 +41,7 @@ static bool is_field_ours(struct slice name)
 
 /* The used connection that libcurl chose, when it can be trusted; else NULL.  libcurl 7.88 looks for a closed one only:
  * an answer that nobody asked for would be taken for the answer to this request.  And a close that came since libcurl
- * looked is seen here. */
+ * looked is seen here, and so is a name that has moved. */
 static const struct idle_entry *trusted_connection(const struct transfer *transfer, uint64_t now_ns)
 {
     char byte;
@@ -49,7 +49,7 @@ static const struct idle_entry *trusted_connection(const struct transfer *transf
         idle_table_fresh(&transfer->upstream->connections, transfer->local_port, now_ns);
     bool is_quiet =
         entry != NULL && recv(entry->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
-    return is_quiet ? entry : NULL;
+    return is_quiet && upstream_name_has_peer(&transfer->upstream->name, entry->fd) ? entry : NULL;
 }
 
 static bool is_small_and_plain(const struct transfer *transfer)

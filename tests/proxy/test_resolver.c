@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "clock.h"
@@ -21,8 +22,24 @@
 #include "upstream_target.h"
 
 static atomic_uint call_count;
-static atomic_bool is_name_there = true;
-static sem_t silence; /* a silent server answers when this is posted */
+static atomic_int failure;    /* what look-ups end with; 0: they do not fail */
+static atomic_int move_count; /* of moving.test */
+static atomic_int leap_s;     /* how far the clock that never jumps has jumped */
+static sem_t silence;         /* a silent server answers when this is posted */
+
+/* Also in place of the C library's: an answer is kept for longer than a test may take. */
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    long rc = syscall(SYS_clock_gettime, clock, ret);
+    if (rc == 0 && clock == CLOCK_MONOTONIC)
+        ret->tv_sec += atomic_load(&leap_s);
+    return (int)rc;
+}
+
+static void answers_grow_old(void)
+{
+    atomic_fetch_add(&leap_s, RESOLVER_TTL_MS / 1000 + 1);
+}
 
 static struct addrinfo *address_new(const char *text, struct addrinfo *next)
 {
@@ -46,10 +63,16 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     if (strcmp(host, "silent.test") == 0)
         while (sem_wait(&silence) != 0)
             ;
-    if (!atomic_load(&is_name_there) || strcmp(host, "missing.test") == 0)
+    if (strcmp(host, "missing.test") == 0)
         return EAI_NONAME;
-    *ret = strcmp(host, "both.test") == 0 ? address_new("::1", address_new("127.0.0.1", NULL))
-                                          : address_new("127.0.0.1", NULL);
+    if (atomic_load(&failure) != 0)
+        return atomic_load(&failure);
+    int moves = strcmp(host, "moving.test") == 0 ? atomic_load(&move_count) : 0;
+    *ret = moves < 2 ? address_new("127.0.0.1", NULL) : NULL;
+    if (moves > 0)
+        *ret = address_new("127.0.0.2", *ret);
+    if (strcmp(host, "both.test") == 0)
+        *ret = address_new("::1", *ret);
     return 0;
 }
 
@@ -140,6 +163,39 @@ static void test_a_missing_name_is_told_in_words_and_kept_for_a_moment(void **st
     resolver_free(resolver);
 }
 
+static void test_what_was_found_holds_until_somebody_who_knows_says_otherwise(void **state)
+{
+    static const int at_a_loss[] = { EAI_AGAIN, EAI_FAIL, EAI_SYSTEM, EAI_MEMORY };
+    static const int answers[] = { EAI_NONAME, EAI_NODATA };
+    struct resolver *resolver = resolver_new();
+    struct inquiry inquiry;
+    (void)state;
+    atomic_store(&failure, EAI_AGAIN);
+    assert_false(inquiry_ask(resolver, &inquiry, "target.test"));
+    assert_false(inquiry.lookup.is_found); /* nothing was known before */
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        atomic_store(&failure, 0);
+        answers_grow_old();
+        assert_false(inquiry_ask(resolver, &inquiry, "target.test"));
+        assert_true(inquiry.lookup.is_found);
+        for (size_t k = 0; k < sizeof at_a_loss / sizeof at_a_loss[0]; k++) {
+            atomic_store(&failure, at_a_loss[k]);
+            answers_grow_old();
+            assert_false(inquiry_ask(resolver, &inquiry, "target.test"));
+            assert_true(inquiry.lookup.is_found);
+            assert_string_equal(inquiry.lookup.addresses, "127.0.0.1");
+            assert_true(inquiry_ask(resolver, &inquiry, "target.test")); /* not asked again at once */
+            assert_true(inquiry.lookup.is_found);
+        }
+        atomic_store(&failure, answers[i]);
+        answers_grow_old();
+        assert_false(inquiry_ask(resolver, &inquiry, "target.test"));
+        assert_false(inquiry.lookup.is_found);
+    }
+    atomic_store(&failure, 0);
+    resolver_free(resolver);
+}
+
 static void test_questions_about_one_name_share_a_look_up(void **state)
 {
     struct resolver *resolver = resolver_new();
@@ -213,18 +269,61 @@ static void test_a1_c10_row_02_a_missing_name_is_not_sent_and_found_later(void *
     target_start(&target, target_answer_ok, NULL);
     bed_init(&bed, "target.test", target.port);
     bed_start(&bed, 4);
-    atomic_store(&is_name_there, false);
+    atomic_store(&failure, EAI_NONAME);
     for (int i = 0; i < 2; i++) {
         trip_run(&trip, &bed, "POST", "/write", "12345");
         assert_string_equal(class_name(trip.flight.attempt_class), "not_sent");
         assert_int_equal(trip.flight.error, ATTEMPT_ERROR_DNS);
         assert_non_null(strstr(trip.flight.detail, "not found"));
     }
-    atomic_store(&is_name_there, true);
+    atomic_store(&failure, 0);
     bed_spin_ms(&bed, 1100);
     trip_run(&trip, &bed, "POST", "/write", "12345");
     assert_string_equal(class_name(trip.flight.attempt_class), "known");
     flight_deinit(&trip.flight);
+    bed_stop(&bed);
+    target_stop(&target);
+}
+
+/* Send until the connection is no more what it was, or often enough; how often the target had it. */
+static unsigned send_while_known(struct bed *bed, unsigned times)
+{
+    unsigned known_count = 0;
+    struct trip trip;
+    for (bool is_known = true; is_known && known_count < times;) {
+        trip_run(&trip, bed, "POST", "/write", "12345");
+        is_known = trip.flight.attempt_class == ATTEMPT_KNOWN;
+        known_count += is_known;
+        flight_deinit(&trip.flight);
+        bed_spin_ms(bed, 5);
+    }
+    return known_count;
+}
+
+static void test_a_connection_is_used_as_long_as_its_address_is_one_of_the_targets(void **state)
+{
+    enum { TIMES = 200 }; /* a look-up on another thread is through long before */
+    struct target target;
+    struct bed bed;
+    (void)state;
+    target_start(&target, target_answer_ok, NULL);
+    bed_init(&bed, "moving.test", target.port);
+    bed.settings.target_idle_ms = 3600000;
+    bed_start(&bed, 4);
+    assert_int_equal(send_while_known(&bed, 1), 1);
+    for (int moves = 1; moves <= 2; moves++) {
+        unsigned before = call_count;
+        atomic_store(&move_count, moves);
+        answers_grow_old();
+        unsigned known_count = send_while_known(&bed, TIMES);
+        assert_true(call_count > before);
+        assert_int_equal(target.connection_count, 1);
+        if (moves == 1) /* to another address and the old one */
+            assert_int_equal(known_count, TIMES);
+        else /* nobody listens at the other one */
+            assert_true(known_count < TIMES);
+    }
+    atomic_store(&move_count, 0);
     bed_stop(&bed);
     target_stop(&target);
 }
@@ -285,10 +384,12 @@ int main(void)
         cmocka_unit_test(test_literal_addresses_need_no_look_up),
         cmocka_unit_test(test_an_answer_is_kept_and_given_at_once),
         cmocka_unit_test(test_a_missing_name_is_told_in_words_and_kept_for_a_moment),
+        cmocka_unit_test(test_what_was_found_holds_until_somebody_who_knows_says_otherwise),
         cmocka_unit_test(test_questions_about_one_name_share_a_look_up),
         cmocka_unit_test(test_c25_a_silent_server_does_not_hold_up_the_end),
         cmocka_unit_test(test_a_flight_waits_for_its_name_and_libcurl_looks_nothing_up),
         cmocka_unit_test(test_a1_c10_row_02_a_missing_name_is_not_sent_and_found_later),
+        cmocka_unit_test(test_a_connection_is_used_as_long_as_its_address_is_one_of_the_targets),
         cmocka_unit_test(test_c25_silent_dns_ends_in_time_and_the_loop_runs_on),
         cmocka_unit_test(test_c25_an_upstream_may_end_before_its_look_up),
     };
