@@ -40,7 +40,7 @@ const struct flight *answer_flight(const struct exchange *ex)
 
 static enum finish finish_not_sent(const struct flight *flight)
 {
-    if (flight->error == ATTEMPT_ERROR_STOPPED) /* the ledger failed while it waited, and may be back by now */
+    if (flight->error == ATTEMPT_ERROR_STOPPED) /* the ledger failed meanwhile, and may be back by now */
         return FINISH_LEDGER_FAILED;
     if (flight->error == ATTEMPT_ERROR_NONE) /* its connection had gone; no memory for another */
         return FINISH_NO_MEMORY;

@@ -3,10 +3,6 @@
 everything that was known meanwhile is written down.
 """
 
-import errno
-import threading
-
-import batches
 import disk
 import harness
 from harness import PATIENCE, key, straight_and_killed, wait_for
@@ -104,28 +100,6 @@ class Test(disk.Scenario):
         self.assertIn(self.state(1), ("in_doubt", "applied"))
         self.assertEqual(self.send(1).status, 503 if self.doubts() == [key("orders", 0, 1)] else 200)
         self.assertEqual(self.applied(1), 1)
-
-
-class Back(disk.Ordered, batches.BatchScenario):
-    def test_what_was_stopped_is_told_the_ledgers_failure_although_the_ledger_is_back(self):
-        self.serve(WORKERS="1", TARGET_CONNECTIONS="1", CONNECT_TIMEOUT="60s")
-        end = threading.Event()
-        self.addCleanup(end.set)
-        self.target.next(batches.Reply(held=end))
-        first, waiting = (self.later(self.send, offset) for offset in (1, 2))
-        self.wait_held()
-        wait_for(lambda: self.states(1, 2) == ["in_flight"] * 2, "the claims", PATIENCE, [self.proxy.log])
-        self.disk.order(0, errno.EIO)
-        self.assert_own(self.send(3), 503, "refused", "ledger-failed")
-        self.disk.order(disk.Disk.HANGS, 0)
-        wait_for(self.disk.late_count, "the ledger to try again", PATIENCE, [self.proxy.log])  # it does not know yet
-        end.set()
-        self.assertEqual(self.proxy.send("GET", "/in")[0], 200)  # stood behind the one that waited
-        self.disk.order(0, 0)
-        self.assertEqual(first.result().status, 200)
-        self.assert_own(waiting.result(), 503, "refused", "ledger-failed")
-        self.assertEqual((self.arrived(), self.states(1, 2, 3)), ([key("orders", 0, 1)], ["applied", "absent", "absent"]))
-        self.assertEqual([self.send(offset).status for offset in (2, 3)], [200, 200])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""A target behind TLS: who is trusted, what is shown to it, and that nothing is sent where the handshake fails (A1)."""
+"""A target behind TLS: who is trusted, what is shown to it, and that nothing is sent where the handshake fails (A1), or where
+the ledger fails while it lasts.
+"""
 
+import errno
 import os
 import socket
 import ssl
 import threading
 
+import disk
 import harness
 import pki
 from authority import AuthorityScenario
@@ -23,6 +27,8 @@ class Door:
             self.context.load_verify_locations(authority.certificate)
             self.context.verify_mode = ssl.CERT_REQUIRED
         self.shown, self.failed, self.open = [], [], []  # names of client certificates; handshakes
+        self.may_enter, self.waiting_count = threading.Event(), 0
+        self.may_enter.set()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.url = "https://127.0.0.1:%d" % self.port
@@ -43,6 +49,8 @@ class Door:
             threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
 
     def _serve(self, raw):
+        self.waiting_count += 1
+        self.may_enter.wait(60)
         try:
             outside = self.context.wrap_socket(raw, server_side=True)
         except OSError as error:
@@ -166,6 +174,28 @@ class Test(AuthorityScenario):
         self.hangup()
         wait_for(lambda: self.send(1).status == 200, "the target to be trusted", PATIENCE)
         self.assertEqual(self.applied(1), 1)
+
+
+class Stopped(disk.Ordered, AuthorityScenario):
+    def test_what_was_stopped_is_told_the_ledgers_failure_although_the_ledger_is_back(self):
+        door = Door(self, self.ours.issue("target"))
+        door.may_enter.clear()
+        self.serve(WORKERS="1", TARGET=door.url, TARGET_CA_FILE=self.ours.certificate, CONNECT_TIMEOUT="60s")
+        running = self.later(self.send, 1)
+        wait_for(lambda: door.waiting_count, "the handshake", PATIENCE, [self.proxy.log])
+        self.disk.order(0, errno.EIO)
+        self.assert_own(self.send(2), 503, "refused", "ledger-failed")
+        self.disk.order(disk.Disk.HANGS, 0)
+        wait_for(self.disk.late_count, "the ledger to try again", PATIENCE, [self.proxy.log])
+        door.may_enter.set()
+        wait_for(lambda: door.shown, "the end of the handshake", PATIENCE, [self.proxy.log])
+        self.assertEqual(self.proxy.send("GET", "/in")[0], 200)  # the loop has turned
+        self.assertTrue(running.is_running())
+        self.disk.order(0, 0)
+        self.assert_own(running.result(), 503, "refused", "ledger-failed")
+        self.assertEqual([self.state(offset) for offset in (1, 2)], ["absent", "absent"])
+        self.assertEqual([self.send(offset).status for offset in (1, 2)], [200, 200])
+        self.assertEqual([self.applied(offset) for offset in (1, 2)], [1, 1])
 
 
 if __name__ == "__main__":
