@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "metrics.h"
 #include "settings_url.h"
 
 /* For replies that are written, but not taken yet, when nothing is in flight any more. */
@@ -36,7 +37,8 @@ void drain_stop(struct drain *drain)
         _exit(EX_OK);
     }
     LOG_EVENT(LOG_LEVEL_INFO, "drain.start", "stopping: what is in flight may end",
-              log_integer("in_flight", (int64_t)atomic_load(&drain->program->in_flight)));
+              log_integer("in_flight", (int64_t)atomic_load(&drain->program->in_flight)),
+              log_integer("at_target", metrics_gauge(GAUGE_TARGET_IN_FLIGHT)));
     drain->state->is_draining = true;
     drain->state->is_ready = false;
     drain->life = LIFE_DELAY;
@@ -70,7 +72,8 @@ bool drain_tick(struct drain *drain, uint64_t now_ns)
     if (now_ns >= drain->life_until_ns) {
         LOG_EVENT(LOG_LEVEL_WARN, "drain.timeout",
                   "time is up: what is in flight will be in doubt at the next start",
-                  log_integer("in_flight", (int64_t)atomic_load(&drain->program->in_flight)));
+                  log_integer("in_flight", (int64_t)atomic_load(&drain->program->in_flight)),
+                  log_integer("at_target", metrics_gauge(GAUGE_TARGET_IN_FLIGHT)));
         _exit(EX_OK);
     }
     return false;

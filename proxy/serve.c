@@ -19,6 +19,7 @@
 #include "admin.h"
 #include "clock.h"
 #include "drain.h"
+#include "last_wait.h"
 #include "loop_library.h"
 #include "metrics.h"
 #include "prober.h"
@@ -243,9 +244,12 @@ static void signals_stop(struct server *server)
     }
 }
 
-static void server_stop(struct server *server)
+/* One that was never drained ends because it could not start. */
+static void server_stop(struct server *server, int code)
 {
+    struct last_wait last_wait;
     signals_stop(server);
+    last_wait_begin(&last_wait, server->drain.life_until_ns, code);
     doors_close(&server->doors);
     loops_free(&server->loops);
     questions_finish(server);
@@ -266,6 +270,7 @@ static void server_stop(struct server *server)
     if (server->base != NULL)
         event_base_free(server->base);
     store_close(server->store);
+    last_wait_end(&last_wait);
     credentials_release(server->program.credentials);
 }
 
@@ -299,7 +304,6 @@ static int server_run(struct server *server)
               log_text("target", server->settings->target.text),
               log_integer("workers", (int64_t)server->loops.count));
     event_base_dispatch(server->base);
-    LOG_EVENT(LOG_LEVEL_INFO, "server.stop", "stopped", log_integer("code", EX_OK));
     return EX_OK;
 }
 
@@ -336,6 +340,8 @@ int serve(const struct settings *settings, char *const environment[])
         return code;
     }
     code = server_run(&server);
-    server_stop(&server);
+    server_stop(&server, code);
+    if (code == EX_OK)
+        LOG_EVENT(LOG_LEVEL_INFO, "server.stop", "stopped", log_integer("code", EX_OK));
     return code;
 }

@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 """Nothing is sent before the disk has the intent, and no success is told before it has the result, however slow it is."""
 
-import os
-import struct
-import tempfile
-import unittest
-from unittest import mock
+import errno
 
 import disk
 import harness
-from harness import PATIENCE, wait_for
+from harness import PATIENCE, key, wait_for
 
 
 class Test(disk.Scenario):
@@ -49,29 +45,94 @@ class Test(disk.Scenario):
         self.assertEqual(self.applied(1), 1)
 
 
-@unittest.skipIf(harness.is_sanitized() or "DISK_FAULT_LIB" not in os.environ, "needs the library of a slow disk as the first")
-class Slow(harness.Scenario):
-    def test_a_second_sigterm_does_not_wait_for_it(self):
-        with tempfile.NamedTemporaryFile() as orders:
-            orders.write(struct.pack("II", 0, 0))
-            orders.flush()
-            with mock.patch.dict(os.environ, LD_PRELOAD=os.environ["DISK_FAULT_LIB"], DISK_FAULT=orders.name):
-                self.serve()
-            orders.seek(0)
-            orders.write(struct.pack("II", 3600000, 0))
-            orders.flush()
-            asked = self.later(self.proxy.admin, "PUT", "/mode", {"mode": "observe"})  # the ledger is to note it
-            self.wait_logged("admin.change")
-            self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
-            self.wait_logged("server.stop")
-            self.assertEqual(self.proxy.stop(), 0)
-            asked.result()
-
+class Hanging(disk.Ordered, harness.Scenario):
     def wait_logged(self, event):
-        def is_logged():
-            with open(self.proxy.log) as log:
-                return event in log.read()
-        wait_for(is_logged, event, PATIENCE)
+        return wait_for(lambda: self.logged(event), event, PATIENCE, [self.proxy.log])[-1]
+
+    def known_but_not_written(self, **settings):
+        """The first is applied and answered; of the second the target's answer has come, and the disk hangs."""
+        self.serve(**settings)
+        self.assertEqual(self.send(0).status, 200)
+        self.target.set(delay=1500, next=1)
+        self.running = self.later(self.send, 1)
+        self.held()
+        self.disk.order(disk.Disk.HANGS, 0)
+        wait_for(self.disk.late_count, "the result to wait for the disk", PATIENCE, [self.proxy.log])
+
+    def answered_but_not_written(self, **settings):
+        """As before, but the disk failed first: the connector has its 503, and only the ledger still waits."""
+        self.serve(**settings)
+        self.assertEqual(self.send(0).status, 200)
+        self.target.set(delay=1500, next=1)
+        self.running = self.later(self.send, 1)
+        self.held()
+        self.disk.order(0, errno.EIO)
+        self.assert_own(self.running.result(), 503, "refused", "ledger-failed")
+        self.disk.order(disk.Disk.HANGS, 0)
+        wait_for(self.disk.late_count, "the ledger to try again", PATIENCE, [self.proxy.log])
+
+    def terminate(self):
+        self.proxy.process.signal(harness.sinkonce.signal.SIGTERM)
+
+    def assert_nothing_is_lost(self):
+        self.disk.order(0, 0)
+        self.proxy.start()
+        self.assertTrue(self.send(0).is_replayed)
+        self.assertEqual((self.state(1), self.send(1).outcome), ("in_doubt", "in-doubt"))
+        self.proxy.resolve(key("orders", 0, 1), True)
+        self.assertEqual((self.send(1).status, self.applied(0), self.applied(1)), (200, 1, 1))
+
+    def test_C4_a_kill_during_the_drain_loses_nothing_that_was_answered(self):
+        self.known_but_not_written()
+        self.terminate()
+        waits = self.wait_logged("drain.start")
+        self.assertEqual((waits["in_flight"], waits["at_target"]), (1, 0))  # so the ledger is what it waits for
+        self.proxy.kill()
+        self.assertIsNone(self.running.result())
+        self.assert_nothing_is_lost()
+
+    def test_the_drain_ends_in_time_although_the_disk_does_not_answer(self):
+        self.known_but_not_written(DRAIN_TIMEOUT="300ms")
+        self.assertEqual(self.proxy.stop(), 0)
+        over = self.wait_logged("drain.timeout")
+        self.assertEqual((over["in_flight"], over["at_target"]), (1, 0))
+        self.assertIsNone(self.running.result())
+        self.assert_nothing_is_lost()
+
+    def test_C4_a_kill_during_the_last_wait_loses_nothing_that_was_answered(self):
+        self.answered_but_not_written()
+        self.terminate()
+        self.assertIn("waits for its disk", self.wait_logged("drain.waiting")["msg"])
+        self.assertEqual(self.logged("server.stop"), [])
+        self.proxy.kill()
+        self.assert_nothing_is_lost()
+
+    def test_the_last_wait_ends_in_time_although_the_disk_does_not_answer(self):
+        self.answered_but_not_written(DRAIN_TIMEOUT="300ms")
+        self.assertEqual(self.proxy.stop(), 0)
+        self.wait_logged("drain.waiting")
+        self.assertIn("disk", self.wait_logged("drain.timeout")["msg"])
+        self.assert_nothing_is_lost()
+
+    def test_a_disk_that_answers_within_the_last_wait_ends_it(self):
+        self.answered_but_not_written()
+        self.terminate()
+        self.wait_logged("drain.waiting")
+        self.disk.order(0, 0)
+        self.assertEqual(self.proxy.process.wait(), 0)
+        self.wait_logged("server.stop")
+        self.proxy.start()
+        self.assertEqual((self.state(1), self.send(1).outcome), ("applied", "duplicate"))
+
+    def test_a_second_sigterm_does_not_wait_for_it(self):
+        self.serve()
+        self.disk.order(disk.Disk.HANGS, 0)
+        asked = self.later(self.proxy.admin, "PUT", "/mode", {"mode": "observe"})  # the ledger is to note it
+        wait_for(self.disk.late_count, "the note to wait for the disk", PATIENCE, [self.proxy.log])
+        self.terminate()
+        self.wait_logged("drain.waiting")
+        self.assertEqual(self.proxy.stop(), 0)
+        asked.result()
 
 
 if __name__ == "__main__":
