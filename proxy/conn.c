@@ -109,6 +109,7 @@ static void conn_free(struct conn *conn)
     if (conn->bufferevent != NULL)
         bufferevent_free(conn->bufferevent);
     request_free(conn->request);
+    conn_output_release(conn);
     free(conn);
     if (exchange != NULL)
         service->on_gone(service->context, exchange);

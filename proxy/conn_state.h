@@ -37,6 +37,7 @@ struct conn {
     struct http1_chunks chunks;
     uint64_t deadline_ns; /* of the present state; 0: none; CONN_GIVEN_UP */
     uint64_t lingered_bytes;
+    size_t held_bytes; /* of the reply, taken from the service's pool until it has left */
     enum conn_state state;
     bool is_trusted_peer;
     bool is_closing;     /* after the present reply */
@@ -73,6 +74,8 @@ void conn_write_continue(struct conn *conn);
 void conn_refuse(struct conn *conn, enum finish why);
 /* The reply has left: the next request, or the end. */
 void conn_written(struct conn *conn);
+/* Nothing of the reply is held any more. */
+void conn_output_release(struct conn *conn);
 /* The end: nothing more is written; what still comes is thrown away for a while, or the peer could lose the last reply. */
 void conn_linger(struct conn *conn);
 

@@ -27,8 +27,23 @@ void conn_linger(struct conn *conn)
     event_active(conn->turn, EV_TIMEOUT, 0); /* bytes that are already here will not call back again */
 }
 
+/* Whoever reads slowly keeps others out, and does not fill the memory. */
+static void output_hold(struct conn *conn, size_t byte_count)
+{
+    conn->held_bytes = byte_count;
+    body_pool_add(conn->service->bodies, byte_count);
+}
+
+void conn_output_release(struct conn *conn)
+{
+    if (conn->held_bytes > 0)
+        body_pool_give_back(conn->service->bodies, conn->held_bytes);
+    conn->held_bytes = 0;
+}
+
 void conn_written(struct conn *conn)
 {
+    conn_output_release(conn);
     if (conn->is_closing || conn->service->is_draining) {
         conn_linger(conn);
         return;
@@ -113,8 +128,11 @@ static void reply_send(struct conn *conn, const struct reply *reply)
         conn_give_up(conn);
         return;
     }
-    if (evbuffer_get_length(bufferevent_get_output(conn->bufferevent)) == 0)
+    size_t left_bytes = evbuffer_get_length(bufferevent_get_output(conn->bufferevent));
+    if (left_bytes == 0)
         conn_written(conn);
+    else
+        output_hold(conn, left_bytes);
 }
 
 void conn_reply(struct conn *conn, const struct reply *reply)

@@ -439,6 +439,19 @@ static void exchange_claim(struct exchange *ex)
 
 /* ---- begin --------------------------------------------------------------------------------------------------- */
 
+/* What stands beside the body: the opened one, and the lists of its records with what the claim and the plan add to each.
+ * Short lists are not worth counting. */
+static bool room_take(struct exchange *ex)
+{
+    enum { LIST_BYTES_FREE = 4096 };
+    const struct identified *identified = &ex->identified;
+    size_t each_bytes = sizeof *ex->verdicts + sizeof *ex->outcomes + sizeof *ex->sent;
+    size_t list_bytes = identified_list_bytes(identified) + identified->site_count * each_bytes;
+    size_t byte_count = identified->decoded == NULL ? 0 : identified->body.byte_count;
+    byte_count += list_bytes > LIST_BYTES_FREE ? list_bytes : 0;
+    return byte_count == 0 || request_room_take(ex->request, byte_count);
+}
+
 static void exchange_begin(struct exchange *ex)
 {
     const struct program *program = ex->loop->program;
@@ -463,12 +476,11 @@ static void exchange_begin(struct exchange *ex)
         exchange_finish(ex, FINISH_NO_MEMORY);
         return;
     }
-    if (ex->identified.decoded != NULL && !request_room_take(ex->request, ex->identified.body.byte_count)) {
-        identified_deinit(&ex->identified);
+    ex->is_keyed = ex->identified.record_count > 0;
+    if (!room_take(ex)) {
         exchange_finish(ex, FINISH_BUSY);
         return;
     }
-    ex->is_keyed = ex->identified.record_count > 0;
     ex->batch = batch_dialect_of(ex->request, &ex->identified);
     if (ex->identified.is_too_many && !is_observed(ex))
         exchange_finish(ex, FINISH_TOO_MANY_RECORDS);
@@ -514,7 +526,8 @@ static void exchange_on_request(void *context, struct conn *conn, struct request
         refuse_at_once(loop, conn, request, FINISH_DRAINING);
         return;
     }
-    if (atomic_load(&program->in_flight) >= program->settings->in_flight_max) {
+    if (atomic_load(&program->in_flight) >= program->settings->in_flight_max ||
+        body_pool_is_full(&program->bodies)) {
         refuse_at_once(loop, conn, request, FINISH_BUSY);
         return;
     }

@@ -256,6 +256,14 @@ bool identify(const struct identifier *identifier, const struct request *request
     return status != READ_NO_MEMORY;
 }
 
+size_t identified_list_bytes(const struct identified *identified)
+{
+    size_t site_bytes =
+        sizeof *identified->sites + (identified->actions == NULL ? 0 : sizeof *identified->actions);
+    return identified->record_count * sizeof *identified->records + identified->site_count * site_bytes +
+           identified->strip_range_count * sizeof *identified->strip_ranges;
+}
+
 void identified_deinit(struct identified *identified)
 {
     records_drop(identified);

@@ -87,5 +87,7 @@ void identifier_free(struct identifier *identifier);
 MUST_CHECK bool identify(const struct identifier *identifier, const struct request *request,
                          struct identified *ret);
 void identified_deinit(struct identified *identified);
+/* The memory of its lists, which of short records is several times that of the body. */
+size_t identified_list_bytes(const struct identified *identified);
 
 #endif

@@ -8,6 +8,27 @@
 #include "clock.h"
 #include "metrics.h"
 
+void body_pool_add(struct body_pool *pool, size_t byte_count)
+{
+    if (pool == NULL)
+        return;
+    atomic_fetch_add(&pool->taken_bytes, byte_count);
+    metrics_gauge_add(GAUGE_BODY_BYTES, (int64_t)byte_count);
+}
+
+void body_pool_give_back(struct body_pool *pool, size_t byte_count)
+{
+    if (pool == NULL)
+        return;
+    atomic_fetch_sub(&pool->taken_bytes, byte_count);
+    metrics_gauge_add(GAUGE_BODY_BYTES, -(int64_t)byte_count);
+}
+
+bool body_pool_is_full(const struct body_pool *pool)
+{
+    return atomic_load_explicit(&pool->taken_bytes, memory_order_relaxed) > pool->bytes_max;
+}
+
 struct request *request_new(struct body_pool *pool, const char peer[REQUEST_PEER_BYTES], bool is_trusted_peer)
 {
     struct request *request = malloc(sizeof *request);
@@ -28,10 +49,8 @@ void request_free(struct request *request)
 {
     if (request == NULL)
         return;
-    if (request->pool_bytes > 0) {
-        atomic_fetch_sub(&request->pool->taken_bytes, request->pool_bytes);
-        metrics_gauge_add(GAUGE_BODY_BYTES, -(int64_t)request->pool_bytes);
-    }
+    if (request->pool_bytes > 0)
+        body_pool_give_back(request->pool, request->pool_bytes);
     free(request->bytes);
     free(request->body);
     free(request);
@@ -70,7 +89,8 @@ bool request_room_take(struct request *request, size_t byte_count)
     struct body_pool *pool = request->pool;
     if (pool == NULL)
         return true;
-    if (atomic_fetch_add(&pool->taken_bytes, byte_count) + byte_count > pool->bytes_max) {
+    size_t before = atomic_fetch_add(&pool->taken_bytes, byte_count);
+    if (before + byte_count > pool->bytes_max && before > request->pool_bytes) {
         atomic_fetch_sub(&pool->taken_bytes, byte_count);
         return false;
     }

@@ -16,11 +16,17 @@ enum {
     REQUEST_BODY_ROOM_FIRST = 64 * 1024 /* a Content-Length is not trusted further than this at first */
 };
 
-/* Memory for the bodies of all requests that are here, whole or not; shared by all loops. */
+/* Memory for the bodies of all requests that are here, whole or not, for what stands beside them, and for answers that
+ * their connectors have not read yet; shared by all loops. */
 struct body_pool {
     atomic_size_t taken_bytes;
     size_t bytes_max;
 };
+
+/* BYTE_COUNT is here already, room or not: it keeps out what comes next.  NULL: nothing is counted. */
+void body_pool_add(struct body_pool *pool, size_t byte_count);
+void body_pool_give_back(struct body_pool *pool, size_t byte_count);
+bool body_pool_is_full(const struct body_pool *pool);
 
 struct request {
     struct http1_head head; /* its slices point into BYTES */
@@ -58,7 +64,8 @@ void request_free(struct request *request); /* NULL is fine */
 /* The head was read from BYTES: keep a copy, into which it points from now on.  False: no memory; it still points into
  * BYTES. */
 MUST_CHECK bool request_head_keep(struct request *request, const char bytes[]);
-/* Take BYTE_COUNT for the body of REQUEST from its pool.  False: the bodies that are here leave no room for it. */
+/* Take BYTE_COUNT for the body of REQUEST, or for what stands beside it, from its pool.  False: the others that are here
+ * leave no room for it; a request that is alone gets what it needs, for it would else be refused each time it comes. */
 MUST_CHECK bool request_room_take(struct request *request, size_t byte_count);
 /* Room for MORE_BYTES behind the body, growing by doubling up to ROOM_MAX, which must hold them.  FINISH_NONE, or why
  * there is none: FINISH_BUSY, FINISH_NO_MEMORY. */

@@ -98,7 +98,7 @@ SETTING(MAX_HEAD, head_bytes_max, size, "64KiB", 1024, 1048576, "request line an
 SETTING(MAX_RECORDS, records_max, count, "100000", 1, 1000000, "records per request; above it 413")
 SETTING(MAX_CONNECTIONS, connections_max, count, "1024", 1, 100000, "connections of connectors")
 SETTING(MAX_IN_FLIGHT, in_flight_max, count, "512", 1, 100000, "requests that are not answered yet; above it 503")
-SETTING(MAX_BODIES, all_body_bytes_max, size, "256MiB", 1048576, 1099511627776, "memory for request bodies, all connections together; above it 503")
+SETTING(MAX_BODIES, all_body_bytes_max, size, "256MiB", 1048576, 1099511627776, "memory for request bodies, the lists of their records, and answers that nobody reads, all connections together; above it 503")
 SETTING(MAX_PARTITIONS, partitions_max, count, "10000", 1, 1000000, "partitions that the ledger remembers; above it a request with one that was never met gets 503 as a whole; those of known partitions alone go on")
 SETTING(HEAD_TIMEOUT, head_timeout_ms, duration, "10s", 1, 3600000, "absolute time for a request's head")
 SETTING(BODY_TIMEOUT, body_timeout_ms, duration, "60s", 1, 3600000, "absolute time for its body")

@@ -123,6 +123,42 @@ static void test_bodies_together_stay_within_the_pool_and_what_is_there_stays_wh
     assert_int_equal(taken_bytes(), 0);
 }
 
+static void test_alone_a_request_gets_what_it_needs_and_keeps_others_out(void **state)
+{
+    (void)state;
+    struct request *request = begin(2 * FIRST);
+    struct request *other = request_new(&pool, peer, false);
+    assert_non_null(other);
+    assert_int_equal(request_body_grow(request, FIRST, 9 * FIRST), FINISH_NONE);
+    assert_true(request_room_take(request, 3 * FIRST));
+    assert_true(body_pool_is_full(&pool));
+    assert_false(request_room_take(other, 1));
+    assert_int_equal(taken_bytes(), 4 * FIRST);
+    request_free(request);
+    assert_true(request_room_take(other, 1));
+    request_free(other);
+    assert_int_equal(taken_bytes(), 0);
+}
+
+static void test_what_is_there_anyhow_keeps_out_what_comes_next(void **state)
+{
+    (void)state;
+    struct request *request = begin(2 * FIRST);
+    body_pool_add(&pool, 2 * FIRST);
+    assert_false(body_pool_is_full(&pool));
+    body_pool_add(&pool, FIRST);
+    assert_true(body_pool_is_full(&pool));
+    assert_int_equal(request_body_grow(request, 1, 9 * FIRST), FINISH_BUSY);
+    body_pool_give_back(&pool, 2 * FIRST);
+    assert_false(body_pool_is_full(&pool));
+    assert_int_equal(request_body_grow(request, 1, 9 * FIRST), FINISH_NONE);
+    body_pool_give_back(&pool, FIRST);
+    request_free(request);
+    assert_int_equal(taken_bytes(), 0);
+    body_pool_add(NULL, 1);
+    body_pool_give_back(NULL, 1);
+}
+
 static void test_without_a_pool_only_the_bodys_own_bound_counts(void **state)
 {
     (void)state;
@@ -142,6 +178,8 @@ int main(void)
         cmocka_unit_test(test_a_body_gets_room_by_doubling_and_no_more_than_its_bound),
         cmocka_unit_test(test_a_small_body_takes_only_what_it_needs),
         cmocka_unit_test(test_bodies_together_stay_within_the_pool_and_what_is_there_stays_whole),
+        cmocka_unit_test(test_alone_a_request_gets_what_it_needs_and_keeps_others_out),
+        cmocka_unit_test(test_what_is_there_anyhow_keeps_out_what_comes_next),
         cmocka_unit_test(test_without_a_pool_only_the_bodys_own_bound_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 import gzip
 import resource
 import socket
+import threading
 import time
 import unittest
 
@@ -11,6 +12,43 @@ import harness
 from harness import PATIENCE, Wire, post_bytes, record, rss_kib, wait_for
 
 RSS_LIMIT_KIB = 64 * 1024
+
+
+class Talker:
+    """A target that gives each request without a body the same ANSWER."""
+
+    def __init__(self, answer):
+        self.answer, self.request_count = answer, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                peer = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
+
+    def serve(self, peer):
+        with peer:
+            got = b""
+            while True:
+                while b"\r\n\r\n" not in got:
+                    piece = peer.recv(65536)
+                    if not piece:
+                        return
+                    got += piece
+                got = got.partition(b"\r\n\r\n")[2]
+                self.request_count += 1
+                peer.sendall(self.answer)
 
 
 class Test(harness.Scenario):
@@ -206,6 +244,45 @@ class Test(harness.Scenario):
         self.body_room(0)
         self.assertEqual((self.answer_to(data).status, self.state(1)), (200, "applied"))
         self.body_room(0)
+
+    def test_H_41_the_lists_of_short_records_count_beside_their_bodies(self):
+        self.serve(MAX_BODY="512KiB", MAX_BODIES="1MiB")
+        body = b"[" + b",".join(record("orders", 0, n) for n in range(5000)) + b"]"
+        self.assertLess(len(body), 512 << 10)
+        self.target.set(cut="answer", end="stall", next=1)
+        with Wire(self.proxy.port) as wire:
+            wire.send(post_bytes(body))  # alone it gets all that it needs
+            self.held()
+            self.assertGreater(self.proxy.metric("sinkonce_http_body_bytes"), len(body) + 5000 * 64)
+            batch = b"[" + b",".join(record("others", 0, n) for n in range(4500)) + b"]"
+            reply = self.answer_to(post_bytes(batch))
+            self.assertEqual((reply.status, reply.one("sinkonce-outcome")), (503, "busy"))
+            self.assertEqual(self.state(0, "others"), "absent")
+            self.target.drop()
+            self.assertEqual(wire.final().status, 503)
+        self.body_room(0)
+        self.assertEqual(self.answer_to(post_bytes(batch)).status, 200)
+        self.body_room(0)
+
+    def test_H_41_answers_that_nobody_reads_keep_out_what_comes_next(self):
+        size, head = 14 << 20, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+        get = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"
+        with Talker(head % size + b"x" * size) as target:
+            self.serve(TARGET=target.url, MAX_BODY="512KiB", MAX_BODIES="1MiB")
+            with Wire(self.proxy.port, receive_bytes=4096) as wire:
+                wire.send(get)
+                wait_for(lambda: self.proxy.metric("sinkonce_http_body_bytes") > 1 << 20, "an answer that is held", PATIENCE)
+                for data in (get, post_bytes(record("orders", 0, 7))):
+                    reply = self.answer_to(data)
+                    self.assertEqual((reply.status, reply.one("sinkonce-outcome")), (503, "busy"))
+                self.assertEqual((self.state(7), target.request_count), ("absent", 1))
+                self.assertEqual(len(wire.final().body), size)
+                self.body_room(0)
+            self.assertEqual(self.answer_to(get).status, 200)
+            with Wire(self.proxy.port, receive_bytes=4096) as wire:  # and one that leaves holds nothing any more
+                wire.send(get)
+                wait_for(lambda: self.proxy.metric("sinkonce_http_body_bytes") > 1 << 20, "an answer that is held", PATIENCE)
+            self.body_room(0)
 
     def test_H_41_two_hundred_large_bodies_that_do_not_end_take_no_more_than_the_limit(self):
         self.serve(MAX_BODY="8MiB", MAX_BODIES="16MiB")
