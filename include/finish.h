@@ -16,6 +16,7 @@ struct finish_row {
     int status;
     const char *outcome; /* NULL: none */
     const char *words;
+    const char *line; /* the body of an answer that says no more: label and words as JSON, with a line end */
 };
 
 extern const struct finish_row finish_rows[FINISH_COUNT]; /* proxy/finish.c */

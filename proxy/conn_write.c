@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -149,9 +148,7 @@ static bool is_head_request(const struct request *request)
 
 void conn_refuse(struct conn *conn, enum finish why)
 {
-    char body[256];
     const struct finish_row *row = &finish_rows[why];
-    int bytes = snprintf(body, sizeof body, "{\"error\":\"%s\",\"detail\":\"%s\"}\n", row->label, row->words);
     struct http1_field fields[4] = { { slice_of_text("Content-Type"), slice_of_text("application/json") } };
     size_t field_count = 1;
     if (why == FINISH_METHOD_REFUSED)
@@ -170,7 +167,7 @@ void conn_refuse(struct conn *conn, enum finish why)
     struct reply reply = { .status = row->status,
                            .fields = fields,
                            .field_count = field_count,
-                           .body = slice_of(body, (size_t)bytes),
+                           .body = slice_of_text(row->line),
                            .is_closing = true };
     if (is_head_request(conn->request))
         reply_leave_body_out(&reply);

@@ -4,6 +4,7 @@
 #include "doors.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,13 +22,11 @@ enum { ADMIN_CONNECTIONS_MAX = 64 };
 static void answer_crowd(int fd)
 {
     const struct finish_row *row = &finish_rows[FINISH_TOO_MANY_CONNECTIONS];
-    char body[160], words[512], thrown_away[4096];
-    int body_bytes =
-        snprintf(body, sizeof body, "{\"error\":\"%s\",\"detail\":\"%s\"}\n", row->label, row->words);
+    char words[512], thrown_away[4096];
     int bytes = snprintf(words, sizeof words,
-                         "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+                         "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
                          "Retry-After: 1\r\nSinkonce-Outcome: busy\r\nConnection: close\r\n\r\n%s",
-                         http_reason(503), body_bytes, body);
+                         http_reason(503), strlen(row->line), row->line);
     if (send(fd, words, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         shutdown(fd, SHUT_WR);
     while (recv(fd, thrown_away, sizeof thrown_away, MSG_DONTWAIT) > 0)

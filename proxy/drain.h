@@ -5,7 +5,8 @@
  *                          not ready any more              the connectors' port is closed
  *
  * When SINKONCE_DRAIN_TIMEOUT is over, or at a second signal, the process exits at once: nothing is written only at the
- * end, and what is in flight then will be in doubt.  last_wait.h holds the ledger to the same time when all is OVER.  An operator's drain closes the port while RUNNING, and opens it again.
+ * end, and what is in flight then will be in doubt.  When it is OVER, last_wait.h holds the ledger to the same time.  An
+ * operator's drain closes the port while RUNNING, and opens it again.
  * Threads: [main].
  */
 #ifndef SINKONCE_DRAIN_H

@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+static const char body_end[] = "}\n";
+
 static void field_add(struct reply_room *room, const char *name, const char *value)
 {
     assert(room->reply.field_count < CONN_FIELDS_MAX);
@@ -62,15 +64,21 @@ static size_t body_records(struct reply_room *room, size_t at, const struct reco
     return body_add(room, at, line);
 }
 
+/* The finish's own line, open for more members. */
+static size_t body_begin(struct reply_room *room, const struct finish_row *row)
+{
+    size_t at = body_add(room, 0, row->line), end_bytes = strlen(body_end);
+    assert(at > end_bytes);
+    return at - end_bytes;
+}
+
 static void body_plain(struct reply_room *room, const struct finish_row *row,
                        const struct record *const named[], size_t named_count, size_t total_count)
 {
-    size_t at = body_add(room, 0, "{\"error\":\"");
-    at = body_add(room, body_add(room, body_add(room, at, row->label), "\",\"detail\":\""), row->words);
-    at = body_add(room, at, "\"");
+    size_t at = body_begin(room, row);
     if (named_count > 0)
         at = body_records(room, at, named, named_count, total_count);
-    room->reply.body = slice_of(room->body, body_add(room, at, "}\n"));
+    room->reply.body = slice_of(room->body, body_add(room, at, body_end));
     field_add(room, "Content-Type", "application/json");
 }
 
@@ -123,10 +131,9 @@ void reply_unkeyed(struct reply_room *room, const struct broken *broken)
     if (broken->has_position)
         snprintf(position, sizeof position, ",\"position\":%zu", broken->position);
     room_init(room, row->status);
-    size_t at = body_add(room, 0, "{\"error\":\"");
-    at = body_add(room, body_add(room, body_add(room, at, row->label), "\",\"detail\":\""), row->words);
-    at = body_add(room, body_add(room, at, "\",\"reason\":\""), broken->reason);
-    at = body_add(room, body_add(room, body_add(room, at, "\""), position), "}\n");
+    size_t at = body_begin(room, row);
+    at = body_add(room, body_add(room, at, ",\"reason\":\""), broken->reason);
+    at = body_add(room, body_add(room, body_add(room, at, "\""), position), body_end);
     room->reply.body = slice_of(room->body, at);
     field_add(room, "Content-Type", "application/json");
     field_add(room, "Sinkonce-Outcome", row->outcome);
