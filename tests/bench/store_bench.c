@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "forget_orders.h"
 #include "store.h"
 
 enum { IN_FLIGHT_MAX = 256, RECORDS_MAX = 500 };
@@ -312,16 +313,10 @@ static void deliver(size_t record_count)
 static void bench_forget(const char *folder)
 {
     enum { PARTITIONS = 100000, EACH = RECORDS_MAX };
-    struct question question = { .kind = DO_FORGET,
-                                 .topic = "orders",
-                                 .partition = -1,
-                                 .first = -1,
-                                 .last = -1,
-                                 .expect_count = PARTITIONS,
-                                 .detail = "bench",
-                                 .done = on_asked };
+    struct question question = forget_all_orders(PARTITIONS);
     double longest = 0;
     int64_t count = 0;
+    question.done = on_asked;
     open_store(folder, 65536);
     memset(slots[0].outcomes, 0, sizeof slots[0].outcomes); /* OUTCOME_APPLIED */
     for (int32_t at = 0; at < PARTITIONS; at += EACH) {

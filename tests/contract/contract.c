@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "desk.h"
+#include "forget_orders.h"
 
 static char folder[64];
 static struct store *store;
@@ -634,13 +635,7 @@ static void test_a_partition_that_is_forgotten_makes_room(void **state)
     assert_int_equal(desk_offer(&desk, "orders", 3, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
     order_init(&b, "parcels", 0, 0, 1);
     assert_int_equal(desk_claim(&desk, &b), STORE_CROWDED);
-    struct question question = { .kind = DO_FORGET,
-                                 .topic = "orders",
-                                 .partition = 3,
-                                 .first = -1,
-                                 .last = -1,
-                                 .expect_count = 1,
-                                 .detail = "from a test" };
+    struct question question = forget_orders(3, -1, -1, 1);
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(desk_offer(&desk, "parcels", 0, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
 }
@@ -1465,13 +1460,7 @@ static void test_in_a_replay_window_another_record_is_still_a_conflict(void **st
 
 static struct question forget(int64_t first, int64_t last, uint64_t expect_count)
 {
-    struct question question = { .kind = DO_FORGET,
-                                 .topic = "orders",
-                                 .partition = 3,
-                                 .first = first,
-                                 .last = last,
-                                 .expect_count = expect_count,
-                                 .detail = "from a test" };
+    struct question question = forget_orders(3, first, last, expect_count);
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     return question;
 }
@@ -1538,13 +1527,7 @@ static void test_a_partition_leaves_when_it_is_forgotten_unless_something_holds_
     desk_offer(&desk, "orders", 4, 0, 1, mark_of_timestamp(2), OUTCOME_APPLIED); /* a conflict */
     desk_offer(&desk, "orders", 5, 0, 10, MARK_NONE, OUTCOME_APPLIED);
     desk_offer(&desk, "parcels", 3, 0, 10, MARK_NONE, OUTCOME_APPLIED);
-    struct question question = { .kind = DO_FORGET,
-                                 .topic = "orders",
-                                 .partition = -1,
-                                 .first = -1,
-                                 .last = -1,
-                                 .expect_count = 30,
-                                 .detail = "from a test" };
+    struct question question = forget_all_orders(30);
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(partitions_listed(), 3); /* a doubt, a conflict, and another topic */
@@ -1570,13 +1553,7 @@ static void test_a_topic_of_many_partitions_is_forgotten_while_others_are_served
         assert_int_equal(desk_claim(&desk, &a), STORE_OK);
         assert_int_equal(desk_settle(&desk, &a, OUTCOME_APPLIED), STORE_OK);
     }
-    struct question question = { .kind = DO_FORGET,
-                                 .topic = "orders",
-                                 .partition = -1,
-                                 .first = -1,
-                                 .last = -1,
-                                 .expect_count = PARTITIONS,
-                                 .detail = "from a test" };
+    struct question question = forget_all_orders(PARTITIONS);
     order_init(&b, "parcels", 0, 0, 1);
     desk_post(&desk, &b);
     assert_int_equal(desk_ask(&desk, &question), STORE_OK);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include "forget_orders.h"
 #include "machine.h"
 #include "pairs.h"
 #include "rows_mem.h"
@@ -124,17 +125,6 @@ static size_t partition_count(void)
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */
 
-static struct question all_of_orders(uint64_t expect_count)
-{
-    return (struct question){ .kind = DO_FORGET,
-                              .topic = "orders",
-                              .partition = -1,
-                              .first = -1,
-                              .last = -1,
-                              .expect_count = expect_count,
-                              .detail = "from a test" };
-}
-
 static bool step(struct question *question)
 {
     begin(MACHINE_OPEN);
@@ -209,7 +199,7 @@ static void test_a_topic_goes_in_steps_and_others_are_served_between_them(void *
 {
     static const char *const details[] = { "begun, 1000 applied records in 1000 partitions: from a test",
                                            "1000 applied records in 1000 of 1000 partitions: from a test" };
-    struct question question = all_of_orders(PARTITIONS);
+    struct question question = forget_all_orders(PARTITIONS);
     int64_t offset = 0;
     (void)state;
     fill();
@@ -230,13 +220,13 @@ static void test_a_topic_goes_in_steps_and_others_are_served_between_them(void *
 static void
 test_what_begins_anew_behind_a_step_is_not_forgotten_and_what_is_ahead_is_a_duplicate(void **state)
 {
-    struct question question = all_of_orders(PARTITIONS);
+    struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
     assert_true(step(&question));
     assert_listed(PARTITIONS - (int32_t)partition_count(), PARTITIONS - 1);
     assert_true(step(&question));
-    struct question one = all_of_orders(1);
+    struct question one = forget_all_orders(1);
     one.partition = PARTITIONS - (int32_t)partition_count() - 1; /* the last that has gone */
     assert_int_equal(steps_to_the_end(&one), 1);
     assert_int_equal(one.ret_status, QUESTION_NOT_FOUND);
@@ -259,7 +249,7 @@ test_what_begins_anew_behind_a_step_is_not_forgotten_and_what_is_ahead_is_a_dupl
 /* A partition that a flight holds stays, under its pid. */
 static void test_a_partition_has_one_turn_although_it_stays(void **state)
 {
-    struct question question = all_of_orders(PARTITIONS);
+    struct question question = forget_all_orders(PARTITIONS);
     const struct record record = { { slice_of_text("orders"), 0, 7 }, MARK_NONE };
     enum verdict verdict;
     struct claim claim = { .records = &record, .record_count = 1, .ret_verdicts = &verdict };
@@ -283,7 +273,7 @@ static void test_what_has_changed_since_it_was_counted_stops_it_and_stays(void *
         "2 applied records: from a test",
         "1 applied records: from a test",
     };
-    struct question question = all_of_orders(PARTITIONS);
+    struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
     assert_true(step(&question));
@@ -295,7 +285,7 @@ static void test_what_has_changed_since_it_was_counted_stops_it_and_stays(void *
     assert_int_equal(deliver("orders", PARTITIONS - 2, 5), VERDICT_APPLIED);
     assert_int_equal(deliver("orders", PARTITIONS - 2, 0), VERDICT_APPLIED);
     assert_int_equal(deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
-    question = all_of_orders(question.ret_count);
+    question = forget_all_orders(question.ret_count);
     assert_int_equal(steps_to_the_end(&question), 1);
     assert_forgotten(&question, 3);
     assert_int_equal(partition_count(), 0);
@@ -304,7 +294,7 @@ static void test_what_has_changed_since_it_was_counted_stops_it_and_stays(void *
 
 static void test_after_a_crash_the_rest_is_there_and_can_be_forgotten(void **state)
 {
-    struct question question = all_of_orders(PARTITIONS);
+    struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
     assert_true(step(&question));
@@ -315,7 +305,7 @@ static void test_after_a_crash_the_rest_is_there_and_can_be_forgotten(void **sta
     size_t left_count = partition_count();
     assert_in_range(left_count, PARTITIONS - STEP_PARTITIONS_MAX, PARTITIONS - 1);
     assert_int_equal(deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
-    question = all_of_orders(left_count);
+    question = forget_all_orders(left_count);
     steps_to_the_end(&question);
     assert_forgotten(&question, left_count);
     assert_int_equal(partition_count(), 0);
@@ -326,7 +316,7 @@ static void test_a_step_that_fails_is_taken_again(void **state)
 {
     (void)state;
     for (size_t which = 0; which < 4; which++) {
-        struct question question = all_of_orders(PARTITIONS);
+        struct question question = forget_all_orders(PARTITIONS);
         fill();
         for (size_t i = 0; i < which; i++)
             assert_true(step(&question));
@@ -347,7 +337,7 @@ static void test_a_step_that_fails_is_taken_again(void **state)
 
 static void test_it_ends_when_the_ledger_may_not_be_written_any_more(void **state)
 {
-    struct question question = all_of_orders(PARTITIONS);
+    struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
     assert_true(step(&question));
@@ -362,7 +352,7 @@ static void test_it_ends_when_the_ledger_may_not_be_written_any_more(void **stat
 
 static void test_the_answers_of_a_partition_go_in_steps_before_it(void **state)
 {
-    struct question question = all_of_orders(ANSWERS);
+    struct question question = forget_all_orders(ANSWERS);
     (void)state;
     begin(MACHINE_OPEN);
     for (int64_t i = 0; i < ANSWERS; i++)
@@ -393,7 +383,7 @@ static void plant_past(uint32_t pid, const char *topic)
 static void test_former_histories_go_in_steps_too(void **state)
 {
     enum { OURS = 100, THEIRS = OURS + 1000, END = THEIRS + 3000 };
-    struct question question = all_of_orders(1);
+    struct question question = forget_all_orders(1);
     struct slice value;
     (void)state;
     assert_int_equal(deliver("orders", 0, 0), VERDICT_NEW);
@@ -412,7 +402,7 @@ static void test_former_histories_go_in_steps_too(void **state)
 
 static void test_a_range_of_each_partition_goes_in_steps_and_the_partitions_stay(void **state)
 {
-    struct question question = all_of_orders(PARTITIONS);
+    struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
     question.first = question.last = 0;

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include "bed.h"
 #include "disk.h"
+#include "forget_orders.h"
 
 static struct order a, b;
 
@@ -186,15 +187,9 @@ static void test_S1_while_the_disk_fails_nothing_is_answered_from_the_ledger(voi
     store_question_deinit(&question);
 }
 
-static struct question forget_orders(uint64_t expect_count)
+static struct question ask_to_forget(uint64_t expect_count)
 {
-    struct question question = { .kind = DO_FORGET,
-                                 .topic = "orders",
-                                 .partition = -1,
-                                 .first = -1,
-                                 .last = -1,
-                                 .expect_count = expect_count,
-                                 .detail = "from a test" };
+    struct question question = forget_all_orders(expect_count);
     (void)desk_ask(&bed.desk, &question);
     return question;
 }
@@ -209,16 +204,16 @@ static void test_L02_a_topic_half_forgotten_when_the_disk_fails_goes_with_the_ne
     assert_int_equal(desk_claim(&bed.desk, &a), STORE_OK);
     assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_APPLIED), STORE_OK);
     disk_fail(DISK_META_WRITE, 2, 1, EIO);
-    assert_int_equal(forget_orders(PARTITIONS).ret_status, QUESTION_FAILED);
+    assert_int_equal(ask_to_forget(PARTITIONS).ret_status, QUESTION_FAILED);
     assert_int_equal(disk_failure_count(), 1);
     claim_at_last(&b, 1);
     assert_int_equal(desk_settle(&bed.desk, &b, OUTCOME_NOT_SENT), STORE_OK);
-    struct question question = forget_orders(0);
+    struct question question = ask_to_forget(0);
     assert_int_equal(question.ret_status, QUESTION_MISMATCH);
     assert_in_range(question.ret_count, 1, PARTITIONS - 1);
-    question = forget_orders(question.ret_count);
+    question = ask_to_forget(question.ret_count);
     assert_int_equal(question.ret_status, QUESTION_OK);
-    question = forget_orders(0);
+    question = ask_to_forget(0);
     assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
 }
 
