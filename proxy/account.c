@@ -162,7 +162,11 @@ static void log_end(const struct exchange *ex)
     const struct flight *flight = answer_flight(ex);
     switch ((int)ex->finish) {
     case FINISH_IN_DOUBT:
-        log_reason(ex, LOG_LEVEL_WARN, "record.in_doubt", log_text("detail", flight->detail));
+        /* Two names, so that what is delivered again and again never keeps a new doubt out of the log. */
+        if (is_sent(ex))
+            log_reason(ex, LOG_LEVEL_WARN, "record.in_doubt", log_text("detail", doubt_words_of(flight)));
+        else
+            log_reason(ex, LOG_LEVEL_WARN, "record.held", log_text("detail", "it was in doubt before"));
         break;
     case FINISH_CONFLICT:
     case FINISH_CONTRADICTION:

@@ -139,6 +139,11 @@ enum doubt_cause doubt_cause_of(const struct flight *flight)
     return flight->error == ATTEMPT_ERROR_GUARD ? DOUBT_GUARD : DOUBT_NO_REPLY;
 }
 
+const char *doubt_words_of(const struct flight *flight)
+{
+    return flight->detail[0] != '\0' ? flight->detail : "the target's 2xx proves nothing of it";
+}
+
 /* What is kept to be given again, of requests with one record: never a body that is cut, or coded in a way that the
  * next client may not know. */
 static struct stored_reply reply_to_keep(const struct exchange *ex)
@@ -168,7 +173,7 @@ static void exchange_settle(struct exchange *ex)
         .outcomes = ex->outcomes,
         .record_count = ex->identified.record_count,
         .cause = doubt_cause_of(&ex->flight),
-        .detail = ex->flight.detail,
+        .detail = doubt_words_of(&ex->flight),
         .reply = reply_to_keep(ex),
         .done = exchange_on_settled,
     };

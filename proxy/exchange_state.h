@@ -78,6 +78,8 @@ void exchange_move(struct exchange *ex, enum exchange_state next);
 void exchange_finish(struct exchange *ex, enum finish finish);
 void exchange_on_split(struct exchange *ex); /* all parts have ended and are settled */
 enum doubt_cause doubt_cause_of(const struct flight *flight);
+/* Why it is a doubt, for the operator: the flight's own words, or what its 2xx is worth. */
+const char *doubt_words_of(const struct flight *flight);
 /* The answer's body as it can be read goes into ANSWER.  One that cannot be opened proves nothing: it is empty then. */
 void exchange_answer_open(struct exchange *ex);
 /* Hand FLIGHT, which holds the results of an earlier attempt or nothing, to the target client. */

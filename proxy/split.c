@@ -162,7 +162,7 @@ static void part_end(struct sending *sending, enum outcome outcome)
                                                .outcomes = &ex->outcomes[record],
                                                .record_count = 1,
                                                .cause = doubt_cause_of(&sending->flight),
-                                               .detail = sending->flight.detail,
+                                               .detail = doubt_words_of(&sending->flight),
                                                .done = part_settled };
     store_settle(ex->loop->port, &sending->settlement);
 }

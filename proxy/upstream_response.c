@@ -260,12 +260,14 @@ static void judge_unsent(struct transfer *transfer, CURLcode rc)
         flight_fail_unsent(flight, error_before_send(rc), words);
 }
 
-static void judge_known(const struct flight *flight)
+static void judge_known(struct flight *flight)
 {
     int status = flight->response.status;
     metrics_target_response(status);
     if (status >= 200 && status <= 299)
         metrics_gauge_set(GAUGE_TARGET_LAST_SUCCESS_MS, (int64_t)clock_unix_ms());
+    else
+        (void)snprintf(flight->detail, sizeof flight->detail, "the target answered %d", status);
 }
 
 void transfer_judge(struct transfer *transfer, CURLcode rc)

@@ -127,6 +127,19 @@ class Test(harness.Scenario):
         self.assertGreaterEqual(len(lines), 1)
         self.assertLessEqual(len(lines), 1 + (time.monotonic() - begin) // 10)
 
+    def test_a_doubt_says_what_the_target_answered_and_one_that_is_held_does_not_hide_it(self):
+        self.serve(LOG_LEVEL="warn")
+        self.target.set(status=500, next=1)
+        self.send(1)
+        self.assertEqual(self.send(1).outcome, "in-doubt")
+        why = "the target answered 500"
+        self.assertEqual([row["detail"] for row in self.proxy.in_doubt() + self.events("record.in_doubt")], [why] * 2)
+        self.assert_logged({"event": "record.in_doubt", "topic": "orders", "offset": 1, "detail": why})
+        self.assert_logged({"event": "record.held", "topic": "orders", "offset": 1, "detail": "it was in doubt before"})
+        self.target.set(status=302, next=1)
+        self.assert_own(self.send(2), 503, "refused", "redirected")
+        self.assert_logged({"event": "target.error", "cause": "none", "detail": "the target answered 302"})
+
     def test_traces_pass_through_and_stand_in_the_access_log_and_secrets_do_not(self):
         self.serve(ACCESS_LOG="all")
         ids = {"traceparent": TRACE, "tracestate": "congo=t61rcWkgMzE", "X-Request-Id": "7f9c-41"}

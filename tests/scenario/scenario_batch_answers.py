@@ -84,6 +84,7 @@ class Bulk(BatchScenario):
         answer = self.post(records(100, 101, 102))
         self.assert_own(answer, 503, "in-doubt", "in-doubt")
         self.assertEqual((self.doubts(), self.states(100, 102)), (["orders/0/101"], ["applied", "applied"]))
+        self.assertEqual(self.proxy.in_doubt()[0]["detail"], "the target's 2xx proves nothing of it")
         self.proxy.resolve("orders/0/101", False)
         answer = self.post(records(100, 101, 102))
         self.assertEqual([status for _, _, status in items_of(answer)], [200, 201, 200])
