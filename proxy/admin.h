@@ -15,6 +15,7 @@
 /* What the admin port tells about the rest of the program. */
 struct program_state {
     bool is_started, is_ready, is_draining; /* [main] */
+    bool is_stopping;                       /* for good; then it drains, too */
     bool is_reload_refused;                 /* the last SIGHUP changed nothing: a file is wrong */
     size_t reload_late_count; /* event loops that stand still, and have not taken what it changed */
     uint64_t started_ms;      /* Unix time */

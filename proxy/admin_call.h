@@ -12,14 +12,19 @@
 
 #include <jansson.h>
 #include "admin.h"
+#include "metrics.h"
 
 /* Questions that the store may hold at once: an operator needs few, and each costs memory. */
 enum { ADMIN_OPEN_MAX = 64, ADMIN_ROWS_DEFAULT = 100, ADMIN_REASON_BYTES_MAX = 120 };
 
+enum { ADMIN_CAUSE_COUNT = 8, ADMIN_CODE_COUNT = METRICS_CODE_MAX - METRICS_CODE_MIN + 1 };
+
 /* Counters as they were at one moment. */
 struct admin_sample {
     uint64_t taken_ns; /* 0: never */
-    uint64_t keyed, unkeyed, duplicate, uncuttable;
+    uint64_t keyed, unkeyed, duplicate, uncuttable, unauthorized, ledger_errors;
+    uint64_t target_errors[ADMIN_CAUSE_COUNT]; /* in the order of admin_recent.c */
+    uint64_t target_answers[ADMIN_CODE_COUNT]; /* by status, from METRICS_CODE_MIN on */
 };
 
 struct admin {
@@ -88,6 +93,11 @@ json_t *admin_id_json(uint64_t id);
 json_t *admin_text_json(const char *text);
 /* JSON as text, with END behind it, owned by the caller.  NULL: JSON is, or no memory. */
 char *admin_json_dump(const json_t *json, size_t flags, const char *end);
+
+/* One more sentence for the operator.  What admin_warn_of_recent() adds is about the last minutes. */
+void admin_warn(json_t *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *admin_one_or_many(uint64_t count, const char *one, const char *many);
+void admin_warn_of_recent(json_t *warnings, const struct admin *admin); /* admin_recent.c */
 
 /* The handlers. */
 void admin_on_livez(struct admin_call *call); /* admin_health.c */

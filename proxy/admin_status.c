@@ -14,34 +14,9 @@
 /* A probe or a late answer may still settle a younger doubt. */
 enum { DOUBT_IS_OLD_MS = 60 * 1000, LEDGER_IS_NEW_MS = 24 * 3600 * 1000 };
 
-/* What is too little to be told from chance, and how long a look back is at least. */
-enum { ENOUGH_RECORDS = 100, SAMPLE_S = 60 };
-
-/* ---- the last minutes ---------------------------------------------------------------------------------------------- */
-
-static struct admin_sample sample_take(uint64_t now_ns)
-{
-    uint64_t unkeyed = metrics_counter(COUNTER_RECORDS_UNKEYED);
-    return (struct admin_sample){ .taken_ns = now_ns,
-                                  .keyed = metrics_counter(COUNTER_RECORDS) - unkeyed,
-                                  .unkeyed = unkeyed,
-                                  .duplicate = metrics_counter(COUNTER_RECORDS_DUPLICATE),
-                                  .uncuttable = metrics_counter(COUNTER_REFUSED_UNCUTTABLE) };
-}
-
-void admin_tick(struct admin *admin, uint64_t now_ns)
-{
-    if (admin->later.taken_ns != 0 &&
-        now_ns - admin->later.taken_ns < (uint64_t)SAMPLE_S * MS_PER_S * NS_PER_MS)
-        return;
-    admin->before = admin->later;
-    admin->later = sample_take(now_ns);
-}
-
 /* ---- warnings ------------------------------------------------------------------------------------------------------ */
 
-static void warn(json_t *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void warn(json_t *warnings, const char *format, ...)
+void admin_warn(json_t *warnings, const char *format, ...)
 {
     char sentence[512];
     va_list arguments;
@@ -51,7 +26,7 @@ static void warn(json_t *warnings, const char *format, ...)
     json_array_append_new(warnings, admin_text_json(sentence));
 }
 
-static const char *one_or_many(uint64_t count, const char *one, const char *many)
+const char *admin_one_or_many(uint64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
 }
@@ -60,117 +35,109 @@ static void warn_of_ledger(json_t *warnings, const struct store_figures *figures
                            const struct settings *settings)
 {
     if (figures->is_failing)
-        warn(warnings, "The ledger fails: nothing is sent, and every write is answered with 503 until the "
-                       "disk works again.");
+        admin_warn(warnings,
+                   "The ledger fails (%s): nothing is sent, and every write is answered with 503 until the "
+                   "disk of %s works again.",
+                   figures->failure, settings->data_dir);
     if (figures->is_disk_full)
-        warn(warnings,
-             "The disk of %s is full: new records get 503, and what comes of those on their way waits in "
-             "memory; make room on it, and all goes on by itself.",
-             settings->data_dir);
+        admin_warn(
+            warnings,
+            "The disk of %s is full: new records get 503, and what comes of those on their way waits in "
+            "memory; make room on it, and all goes on by itself.",
+            settings->data_dir);
     else if (figures->is_full)
-        warn(warnings,
-             "The ledger is full (%" PRIu64 " of %" PRIu64
-             " bytes): new records get 503, duplicates are still "
-             "answered; raise SINKONCE_LEDGER_MAX, or forget topics that are gone.",
-             figures->used_bytes, figures->max_bytes);
+        admin_warn(warnings,
+                   "The ledger is full (%" PRIu64 " of %" PRIu64
+                   " bytes): new records get 503, duplicates are still "
+                   "answered; raise SINKONCE_LEDGER_MAX, or forget topics that are gone.",
+                   figures->used_bytes, figures->max_bytes);
     if (figures->partitions_max > 0 && figures->partition_count >= figures->partitions_max)
-        warn(warnings,
-             "The ledger has met %" PRIu64 " partitions, and SINKONCE_MAX_PARTITIONS is %" PRIu64
-             ": a new one gets 503.  Look at GET /partitions for topics that should not be there; forget "
-             "those "
-             "that are gone, or raise it.",
-             figures->partition_count, figures->partitions_max);
+        admin_warn(
+            warnings,
+            "The ledger has met %" PRIu64 " partitions, and SINKONCE_MAX_PARTITIONS is %" PRIu64
+            ": a new one gets 503.  Look at GET /partitions for topics that should not be there; forget "
+            "those "
+            "that are gone, or raise it.",
+            figures->partition_count, figures->partitions_max);
 }
 
 static void warn_of_records(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
 {
     if (figures->in_doubt_records > 0 && now_ms > figures->in_doubt_oldest_ms + DOUBT_IS_OLD_MS)
-        warn(warnings,
-             "%" PRIu64 " %s in doubt, the oldest for %" PRIu64
-             " seconds: look at the target, then resolve them with POST /in-doubt.",
-             figures->in_doubt_records, one_or_many(figures->in_doubt_records, "record is", "records are"),
-             (now_ms - figures->in_doubt_oldest_ms) / MS_PER_S);
+        admin_warn(
+            warnings,
+            "%" PRIu64 " %s in doubt, the oldest for %" PRIu64
+            " seconds: look at the target, then resolve them: sinkonce in-doubt list, or GET /in-doubt.",
+            figures->in_doubt_records,
+            admin_one_or_many(figures->in_doubt_records, "record is", "records are"),
+            (now_ms - figures->in_doubt_oldest_ms) / MS_PER_S);
     if (figures->conflict_open_count > 0)
-        warn(warnings, "%" PRIu64 " %s for a decision, and %s with it: see GET /conflicts.",
-             figures->conflict_open_count,
-             one_or_many(figures->conflict_open_count, "conflict waits", "conflicts wait"),
-             one_or_many(figures->conflict_open_count, "its partition", "their partitions"));
+        admin_warn(warnings,
+                   "%" PRIu64
+                   " %s for a decision, and %s with it: sinkonce conflicts list, or GET /conflicts.",
+                   figures->conflict_open_count,
+                   admin_one_or_many(figures->conflict_open_count, "conflict waits", "conflicts wait"),
+                   admin_one_or_many(figures->conflict_open_count, "its partition", "their partitions"));
     if (figures->replay_open_count > 0)
-        warn(warnings, "%" PRIu64 " replay %s open: applied records inside are sent again: see GET /replays.",
-             figures->replay_open_count, one_or_many(figures->replay_open_count, "window is", "windows are"));
+        admin_warn(
+            warnings,
+            "%" PRIu64
+            " replay %s open: applied records inside are sent again: sinkonce replay list, or GET /replays.",
+            figures->replay_open_count,
+            admin_one_or_many(figures->replay_open_count, "window is", "windows are"));
 }
 
 static void warn_of_age(json_t *warnings, const struct store_figures *figures, uint64_t now_ms)
 {
     if (now_ms < figures->created_ms + LEDGER_IS_NEW_MS)
-        warn(warnings,
-             "The ledger is less than a day old: it knows nothing of records that were applied before it "
-             "was created.");
-}
-
-/* Since the older of the two samples; since the start while there is none. */
-static void warn_of_traffic(json_t *warnings, const struct admin *admin)
-{
-    struct admin_sample now = sample_take(1);
-    uint64_t keyed = now.keyed - admin->before.keyed, duplicate = now.duplicate - admin->before.duplicate;
-    uint64_t unkeyed = now.unkeyed - admin->before.unkeyed;
-    uint64_t uncuttable = now.uncuttable - admin->before.uncuttable;
-    if (uncuttable > 0)
-        warn(
+        admin_warn(
             warnings,
-            "%" PRIu64 " %s of the last minutes got 503 and will get it again: applied records came together "
-            "with others in what is signed or opaque and cannot be cut.  Let the connector send one record a "
-            "request until it is past them; record.uncuttable in the log names the first.",
-            uncuttable, one_or_many(uncuttable, "request", "requests"));
-    if (keyed >= ENOUGH_RECORDS && keyed == duplicate)
-        warn(
-            warnings,
-            "Everything is a duplicate: all %" PRIu64
-            " records of the last minutes were known already and dropped. "
-            "A connector that reads from an old offset looks like this, and so does a topic that was created "
-            "anew.",
-            keyed);
-    if (unkeyed > 0)
-        warn(warnings,
-             "%" PRIu64 " %s of the last minutes had no coordinates and %s not protected: see POST /explain, "
-             "and the settings of where the coordinates are.",
-             unkeyed, one_or_many(unkeyed, "write", "writes"), one_or_many(unkeyed, "is", "are"));
-    if (metrics_gauge(GAUGE_PROBES_FAILING) != 0)
-        warn(warnings,
-             "Probes get no clear answer: records in doubt stay there.  Look at SINKONCE_PROBE_URL and its "
-             "rules, and at sinkonce_probes_total.");
+            "The ledger is less than a day old: it knows nothing of records that were applied before it "
+            "was created.");
 }
 
 static void warn_of_mode(json_t *warnings, const struct program_state *state, const struct settings *settings)
 {
     const char *who = state->mode == settings->mode ? "SINKONCE_MODE" : "The mode, changed by an operator,";
     if (state->mode == MODE_OFF)
-        warn(warnings, "%s is off: every request is forwarded, and nothing is remembered.", who);
+        admin_warn(warnings, "%s is off: every request is forwarded, and nothing is remembered.", who);
     if (state->mode == MODE_OBSERVE)
-        warn(warnings, "%s is observe: duplicates are counted and forwarded.", who);
-    if (state->is_draining)
-        warn(warnings, "Draining: no new connection is accepted; DELETE /drain resumes.");
+        admin_warn(warnings, "%s is observe: duplicates are counted and forwarded.", who);
+    if (state->is_stopping)
+        admin_warn(warnings, "Stopping: what is in flight may end, for SINKONCE_DRAIN_TIMEOUT at most.");
+    else if (state->is_draining)
+        admin_warn(warnings, "Draining: no new connection is accepted; DELETE /drain resumes.");
+}
+
+static void warn_of_probes(json_t *warnings)
+{
+    if (metrics_gauge(GAUGE_PROBES_FAILING) != 0)
+        admin_warn(
+            warnings,
+            "Probes get no clear answer: records in doubt stay there.  Look at SINKONCE_PROBE_URL and its "
+            "rules, and at sinkonce_probes_total.");
 }
 
 static void warn_of_settings(json_t *warnings, const struct settings *settings)
 {
     if (settings->in_doubt == IN_DOUBT_RETRY && settings->key_header[0] == '\0')
-        warn(warnings,
-             "SINKONCE_IN_DOUBT is retry without SINKONCE_KEY_HEADER: each doubt that is sent again may be "
-             "a duplicate.");
+        admin_warn(
+            warnings,
+            "SINKONCE_IN_DOUBT is retry without SINKONCE_KEY_HEADER: each doubt that is sent again may be "
+            "a duplicate.");
     if (settings->in_doubt == IN_DOUBT_ASSUME_APPLIED)
-        warn(warnings, "SINKONCE_IN_DOUBT is assume-applied: each doubt may be a lost record.");
+        admin_warn(warnings, "SINKONCE_IN_DOUBT is assume-applied: each doubt may be a lost record.");
     if (settings->target.is_https && !settings->is_target_verified)
-        warn(warnings, "SINKONCE_TARGET_VERIFY is off: anybody on the way can pose as the target.");
+        admin_warn(warnings, "SINKONCE_TARGET_VERIFY is off: anybody on the way can pose as the target.");
     if (settings->admin_token[0] == '\0' && !listen_address_is_local(&settings->admin_listen))
-        warn(warnings,
-             "The admin port listens beyond loopback and SINKONCE_ADMIN_TOKEN is not set: changes are "
-             "refused from there, and reads are open to whoever can reach it.");
+        admin_warn(warnings,
+                   "The admin port listens beyond loopback and SINKONCE_ADMIN_TOKEN is not set: changes are "
+                   "refused from there, and reads are open to whoever can reach it.");
 }
 
 static void warn_of_end(void *warnings, const char *sentence)
 {
-    warn(warnings, "%s.", sentence);
+    admin_warn(warnings, "%s.", sentence);
 }
 
 static void warn_of_credentials(json_t *warnings, const struct admin *admin, uint64_t now_ms)
@@ -178,14 +145,15 @@ static void warn_of_credentials(json_t *warnings, const struct admin *admin, uin
     if (admin->credentials != NULL)
         credentials_ends_tell(admin->credentials, (int64_t)(now_ms / MS_PER_S), warn_of_end, warnings);
     if (admin->parts.state->is_reload_refused)
-        warn(warnings, "The last SIGHUP changed nothing, because what it read is wrong: see the log "
-                       "(config.invalid).  The secrets and certificates from before it hold.");
+        admin_warn(warnings, "The last SIGHUP changed nothing, because what it read is wrong: see the log "
+                             "(config.invalid).  The secrets and certificates from before it hold.");
     if (admin->parts.state->reload_late_count > 0)
-        warn(warnings,
-             "Event loops that stand still, and have not taken what the last SIGHUP changed: %zu.  The "
-             "secrets "
-             "and certificates from before it may still be used there until the log says config.reloaded.",
-             admin->parts.state->reload_late_count);
+        admin_warn(
+            warnings,
+            "Event loops that stand still, and have not taken what the last SIGHUP changed: %zu.  The "
+            "secrets "
+            "and certificates from before it may still be used there until the log says config.reloaded.",
+            admin->parts.state->reload_late_count);
 }
 
 static const char *state_name(const struct program_state *state, const struct store_figures *figures)
@@ -240,7 +208,8 @@ void admin_on_status(struct admin_call *call)
     store_figures_get(call->admin->parts.store, &figures);
     warn_of_ledger(warnings, &figures, settings);
     warn_of_records(warnings, &figures, now_ms);
-    warn_of_traffic(warnings, call->admin);
+    admin_warn_of_recent(warnings, call->admin);
+    warn_of_probes(warnings);
     warn_of_mode(warnings, state, settings);
     warn_of_settings(warnings, settings);
     warn_of_credentials(warnings, call->admin, now_ms);

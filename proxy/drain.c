@@ -39,7 +39,7 @@ void drain_stop(struct drain *drain)
     LOG_EVENT(LOG_LEVEL_INFO, "drain.start", "stopping: what is in flight may end",
               log_integer("in_flight", (int64_t)atomic_load(&drain->program->in_flight)),
               log_integer("at_target", metrics_gauge(GAUGE_TARGET_IN_FLIGHT)));
-    drain->state->is_draining = true;
+    drain->state->is_stopping = drain->state->is_draining = true;
     drain->state->is_ready = false;
     drain->life = LIFE_DELAY;
     drain->life_until_ns = clock_monotonic_ns() + drain->program->settings->drain_delay_ms * NS_PER_MS;

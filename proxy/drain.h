@@ -19,7 +19,7 @@ enum life { LIFE_RUNNING, LIFE_DELAY, LIFE_DRAINING, LIFE_OVER };
 /* The first four are borrowed; the rest is zero at first. */
 struct drain {
     const struct program *program;
-    struct program_state *state; /* is told: is_draining, is_ready */
+    struct program_state *state; /* is told: is_stopping, is_draining, is_ready */
     const struct loops *loops;
     struct doors *doors;
     enum life life;

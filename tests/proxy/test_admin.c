@@ -399,6 +399,77 @@ static void test_a_doubt_of_this_moment_is_no_warning_yet(void **state)
     assert_int_equal(warning_count(), 0);
 }
 
+/* Counters go on from test to test: each looks from its own beginning. */
+static uint64_t minute_ns(unsigned minute)
+{
+    return ((uint64_t)minute * 60 + 1) * MS_PER_S * NS_PER_MS;
+}
+
+static void last_minutes_begin(void)
+{
+    admin_tick(admin, minute_ns(0));
+    admin_tick(admin, minute_ns(1));
+}
+
+static void test_a_target_without_any_success_is_told_with_what_most_attempts_met(void **state)
+{
+    (void)state;
+    last_minutes_begin();
+    metrics_target_response(401);
+    metrics_add(COUNTER_TARGET_ERROR_TLS, 1);
+    get("/status");
+    assert_int_equal(warning_count(), 0); /* too few to be told from chance */
+    metrics_add(COUNTER_TARGET_ERROR_TLS, 1);
+    get("/status");
+    assert_int_equal(warning_count(), 1);
+    assert_body_has("no 2xx in the last minutes, and 3 attempts failed, most often so: no trust (tls)");
+    metrics_target_response(401);
+    metrics_target_response(401);
+    get("/status");
+    assert_body_has("5 attempts failed, most often so: status 401.");
+    metrics_target_response(204);
+    get("/status");
+    assert_int_equal(warning_count(), 0);
+}
+
+static void test_what_failed_in_the_last_minutes_is_told_until_they_are_over(void **state)
+{
+    (void)state;
+    static char folder[] = "/ledger";
+    settings.data_dir = folder;
+    last_minutes_begin();
+    metrics_add(COUNTER_REFUSED_UNAUTHORIZED, 1);
+    stub_figures.error_count = 2;
+    strcpy(stub_figures.failure, "no room");
+    get("/status");
+    assert_int_equal(warning_count(), 2);
+    assert_body_has("failed 2 times in the last minutes (no room)");
+    assert_body_has("1 request of the last minutes came without a valid SINKONCE_CLIENT_TOKEN");
+    stub_figures.is_failing = true; /* what is wrong now is told as such */
+    get("/status");
+    assert_int_equal(warning_count(), 2);
+    assert_body_has("The ledger fails (no room)");
+    stub_figures.is_failing = false;
+    admin_tick(admin, minute_ns(2));
+    get("/status");
+    assert_int_equal(warning_count(), 2);
+    admin_tick(admin, minute_ns(3));
+    get("/status");
+    assert_int_equal(warning_count(), 0);
+}
+
+static void test_a_program_that_stops_says_so_and_not_how_to_go_on(void **state)
+{
+    (void)state;
+    program.is_draining = true;
+    get("/status");
+    assert_body_has("DELETE /drain resumes");
+    program.is_stopping = true;
+    get("/status");
+    assert_body_has("Stopping: ");
+    assert_null(strstr(conn.body, "DELETE"));
+}
+
 static void test_config_gives_every_setting_and_hides_secrets(void **state)
 {
     (void)state;
@@ -1077,6 +1148,9 @@ int main(void)
         TEST(test_status_of_a_sound_program_warns_of_nothing),
         TEST(test_status_warns_in_a_sentence_for_each_thing_to_do),
         TEST(test_a_doubt_of_this_moment_is_no_warning_yet),
+        TEST(test_a_target_without_any_success_is_told_with_what_most_attempts_met),
+        TEST(test_what_failed_in_the_last_minutes_is_told_until_they_are_over),
+        TEST(test_a_program_that_stops_says_so_and_not_how_to_go_on),
         TEST(test_config_gives_every_setting_and_hides_secrets),
         TEST(test_an_unknown_path_is_404),
         TEST(test_an_id_that_is_no_number_is_404),

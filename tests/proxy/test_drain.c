@@ -112,7 +112,7 @@ static void test_the_port_stays_open_through_the_delay_although_it_is_not_ready(
     atomic_store(&program.in_flight, 1);
     drain_stop(&drain);
     uint64_t delay_until_ns = drain.life_until_ns;
-    assert_true(!told.is_ready && told.is_draining);
+    assert_true(!told.is_ready && told.is_draining && told.is_stopping);
     assert_false(drain_tick(&drain, delay_until_ns - 1));
     assert_non_null(doors.data_listener);
     assert_int_equal(drained_count, 0);

@@ -75,6 +75,22 @@ class Test(harness.Scenario):
         self.assertNotIn("less than a day old", str(self.warnings()))
         self.assert_warned("1 record is in doubt, the oldest for 17")  # 172,800 seconds and a few
 
+    def test_a_target_that_is_down_and_a_wrong_token_are_told_while_they_are_so(self):
+        self.serve(CLIENT_TOKEN="sesame", CONNECT_RETRIES="0")
+        right = {"Authorization": "Bearer sesame"}
+        self.send(1, headers=right)
+        self.assert_warned()
+        self.send(2)
+        self.assert_warned("1 request of the last minutes came without")
+        self.restart()
+        self.target.stop()
+        for _ in range(3):
+            self.assertEqual(self.send(2, headers=right).json()["error"], "target-unreachable")
+        self.assert_warned("3 attempts failed, most often so: no connection (connect)")
+        self.target.start()
+        self.assertEqual(self.send(2, headers=right).status, 200)
+        self.assert_warned()
+
     # events and metrics of leaps
 
     def test_Z_07_leaps_of_an_offset_are_events_and_counted_and_the_window_says_how_far_one_is(self):
