@@ -71,7 +71,7 @@ bool drain_tick(struct drain *drain, uint64_t now_ns)
     }
     if (now_ns >= drain->life_until_ns) {
         LOG_EVENT(LOG_LEVEL_WARN, "drain.timeout",
-                  "time is up: what is in flight will be in doubt at the next start",
+                  "time is up: stopped at once; what is in flight will be in doubt at the next start",
                   log_integer("in_flight", (int64_t)atomic_load(&drain->program->in_flight)),
                   log_integer("at_target", metrics_gauge(GAUGE_TARGET_IN_FLIGHT)));
         _exit(EX_OK);
