@@ -65,6 +65,7 @@ struct mark_slot {
 struct replay {
     struct replay_row row;
     struct partition *partition; /* borrowed */
+    uint64_t end_ms;             /* its time is over then, too, on the mono_ms clock; 0: not worked out yet */
     struct partition sent;       /* an applied set of its own: what has been sent again; in no bucket */
     struct replay *next;         /* ascending by id */
 };

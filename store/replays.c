@@ -4,6 +4,10 @@
  * What has been sent again is an applied set under a pid of its own, as exact as that of a partition, and gone with
  * its window.  What is applied for the first time while the window is open stands in it too: nothing of that is to be sent
  * again.  A window is judged by its time in every batch, and closed by the first batch that may write.
+ *
+ * Its time is that of the day, which people and programs set.  Set forward, it ends a window early; set back, it would keep
+ * one open for years, in which applied records are sent again: so no window is open for longer in one life of the program
+ * than it was opened for.
  */
 #include "replays.h"
 
@@ -19,7 +23,18 @@ enum { REPLAYS_MAX = 1000 };
 
 static bool is_over(const struct machine *machine, const struct replay *replay)
 {
-    return replay->row.until_ms <= machine->now.unix_ms;
+    return replay->row.until_ms <= machine->now.unix_ms ||
+           (replay->end_ms != 0 && replay->end_ms <= machine->now.mono_ms);
+}
+
+/* Known once there is a batch with its time. */
+static void work_out_end(const struct machine *machine, struct replay *replay)
+{
+    const struct replay_row *row = &replay->row;
+    uint64_t begun_ms = row->opened_ms > machine->now.unix_ms ? row->opened_ms : machine->now.unix_ms;
+    uint64_t left_ms = row->until_ms > begun_ms ? row->until_ms - begun_ms : 0;
+    if (__builtin_add_overflow(machine->now.mono_ms, left_ms, &replay->end_ms))
+        replay->end_ms = UINT64_MAX;
 }
 
 /* ---- judging ---------------------------------------------------------------------------------------------------- */
@@ -132,11 +147,11 @@ static void close_window(struct machine *machine, struct replay *replay, const c
 
 void replays_expire(struct machine *machine)
 {
-    if (machine->mode == MACHINE_READ)
-        return;
     for (struct replay *next, *replay = machine->replays; replay != NULL; replay = next) {
         next = replay->next;
-        if (is_over(machine, replay))
+        if (replay->end_ms == 0)
+            work_out_end(machine, replay);
+        if (is_over(machine, replay) && machine->mode != MACHINE_READ)
             close_window(machine, replay, "its time is over");
     }
 }
@@ -216,6 +231,7 @@ void do_replay_open(struct machine *machine, struct question *question)
         rows_spoil(machine->rows);
         return;
     }
+    work_out_end(machine, replay);
     replays_save(machine, replay);
     audit_event(machine, EVENT_REPLAY_OPENED, partition, row.first, row.last, question->detail);
     question->ret_id = row.id;

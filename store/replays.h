@@ -20,7 +20,7 @@ void replays_sent(struct machine *machine, uint64_t id, int64_t first, int64_t l
 /* FIRST to LAST have been applied for the first time: no window that is open now sends them again. */
 void replays_first(struct machine *machine, const struct partition *partition, int64_t first, int64_t last);
 
-/* Close the windows whose time is over, if this batch may write. */
+/* A batch begins: close the windows whose time is over, if it may write. */
 void replays_expire(struct machine *machine);
 /* Another topic under the old name: what was to be sent again is of the old one. */
 void replays_close_all(struct machine *machine, const struct partition *partition, const char *why);
