@@ -175,6 +175,33 @@ class Test(harness.Scenario):
         self.assertEqual(os.listdir(other), [])
         self.assertTrue(any("before the upgrade" in row["detail"] for row in self.events("admin.action")))
 
+    def test_a_backup_that_is_put_back_knows_what_it_knew_and_doubts_what_was_on_its_way(self):
+        self.allowed_twice = ("orders/0/5",)  # what came after the backup is forgotten
+        self.serve()
+        self.fill(0, 1)
+        self.doubt(2)
+        self.target.set(cut="answer", end="stall", next=1)
+        running = self.later(self.send, 3)
+        self.held()
+        self.call("POST", "/backup", {"path": "copy.mdb"})
+        self.target.drop()
+        running.result()
+        for offset in (2, 3):
+            self.proxy.resolve("orders/0/%d" % offset, True)
+        self.fill(5)
+        self.check_sum()
+        self.proxy.stop()
+        with tempfile.TemporaryDirectory() as away:
+            for name in os.listdir(self.proxy.data_dir):
+                shutil.move(os.path.join(self.proxy.data_dir, name), away)
+            shutil.copy(os.path.join(away, "copy.mdb"), os.path.join(self.proxy.data_dir, "ledger.mdb"))
+        self.assertEqual(self.proxy.run("ledger", "verify").stdout, "sound\n")
+        self.proxy.start()
+        self.assertEqual([self.state(offset) for offset in range(6)],
+                         ["applied", "applied", "in_doubt", "in_doubt", "absent", "absent"])
+        self.assertEqual(self.proxy.admin("GET", "/partitions")[1]["partitions"][0]["highest"], 1)
+        self.assertEqual((self.send(1).outcome, self.send(5).status), ("duplicate", 200))
+
     # explain
 
     def test_a_sample_request_is_explained_and_neither_stored_nor_sent(self):
