@@ -183,6 +183,18 @@ static json_t *count_json(const struct identified *identified, size_t count)
     return identified->site_count == 0 ? json_null() : json_integer((json_int_t)count);
 }
 
+/* Connect's JsonConverter wraps each value unless it is told not to.  The tree of a large body would be larger still. */
+static bool is_wrapped(struct slice body)
+{
+    enum { LOOK_BYTES_MAX = 64 * 1024 };
+    bool is_small = body.byte_count > 0 && body.byte_count <= LOOK_BYTES_MAX;
+    json_t *json = is_small ? json_loadb(body.at, body.byte_count, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    const json_t *value = json_is_array(json) ? json_array_get(json, 0) : json;
+    bool is_wrapped = json_object_get(value, "schema") != NULL && json_object_get(value, "payload") != NULL;
+    json_decref(json);
+    return is_wrapped;
+}
+
 /* Where it looked in vain. */
 static void add_unmatched(json_t *json, const struct identified *identified)
 {
@@ -192,9 +204,14 @@ static void add_unmatched(json_t *json, const struct identified *identified)
     json_object_set_new(json, "reason", json_string(broken.reason));
     if (broken.has_position)
         json_object_set_new(json, "position", json_integer((json_int_t)broken.position));
-    json_object_set_new(json, "hint",
-                        json_string("name the places with SINKONCE_TOPIC, SINKONCE_PARTITION, "
-                                    "SINKONCE_OFFSET, or with SINKONCE_ID"));
+    json_object_set_new(
+        json, "hint",
+        json_string(is_wrapped(identified->body)
+                        ? "Connect has wrapped it into schema and payload: set "
+                          "value.converter.schemas.enable=false, or SINKONCE_TOPIC=json:/payload/__topic "
+                          "and the other two alike"
+                        : "name the places with SINKONCE_TOPIC, SINKONCE_PARTITION, "
+                          "SINKONCE_OFFSET, or with SINKONCE_ID"));
 }
 
 static json_t *identified_json(const struct settings *settings, const struct request *request,

@@ -568,6 +568,13 @@ class Alone(unittest.TestCase):
         self.assertRegex(done.stdout, r"(?m)^decision +no rule matched: it is sent on untouched")
         self.assertRegex(done.stdout, r"(?m)^hint +name the places with SINKONCE_TOPIC, SINKONCE_PARTITION, SINKONCE_OFFSET")
         self.assertNotRegex(done.stdout, r"(?m)^element.* 0$")
+        wrapped = '{"schema":{"type":"struct"},"payload":{"__topic":"orders","__partition":3,"__offset":41}}'
+        for body in (wrapped, "[%s]" % wrapped, wrapped * 2):
+            self.assertIn("value.converter.schemas.enable=false", self.explain(body=body)["hint"])
+        self.assertIn("SINKONCE_ID", self.explain(body=wrapped + " " * 65536)["hint"])  # too large for a look
+        found = self.explain(body=wrapped, env={"SINKONCE_%s" % name.upper(): "json:/payload/__" + name
+                                                for name in ("topic", "partition", "offset")})
+        self.assertEqual(found["records"][0]["offset"], 41)
         self.assertNotIn("hint", self.explain(body='{"__topic":"orders","__partition":3,"__offset":41}'))
 
     def test_explain_reads_files_and_shows_text_for_people(self):
