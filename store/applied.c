@@ -4,6 +4,10 @@
  * Folding bounds what a ragged partition costs: chunks wholly below the window become one FULL row with the count of
  * their gaps.  It only ever moves forward (folded_to): a chunk that comes to life below it is kept exactly, and
  * nothing below the lowest applied offset is ever folded, so that only offsets between known ones are taken on trust.
+ *
+ * Nor is anything behind a leap of more than the window: no partition is that ragged, so it was skipped, or the record
+ * came under a wrong name.  What was skipped may be delivered after all, and the records that go on behind a stray one
+ * must not be taken for its gaps, which would lose them all.
  */
 #include "applied.h"
 
@@ -386,6 +390,16 @@ static void chunk_is_full(struct machine *machine, struct partition *partition, 
     full_add(machine, partition, number, (struct full_row){ number, chunk_first(number), 0 });
 }
 
+/* FIRST is about to be applied: does it leave a hole that is none of a ragged partition? */
+static void leave_behind(const struct machine *machine, struct partition *partition, int64_t first)
+{
+    struct part_row *row = &partition->row;
+    bool is_leap = row->highest >= 0 && first > row->highest &&
+                   (uint64_t)(first - row->highest) > machine->settings.window;
+    if (is_leap && row->folded_to < chunk_of(first))
+        row->folded_to = chunk_of(first);
+}
+
 /* FIRST to LAST lie in one chunk and in no interval. */
 static void add_to_chunk(struct machine *machine, struct partition *partition, int64_t first, int64_t last)
 {
@@ -423,6 +437,8 @@ void applied_add(struct machine *machine, struct partition *partition, int64_t f
         at = piece_last + 1;
     }
     bool is_ahead = last > partition->row.highest;
+    if (partition->replay == NULL)
+        leave_behind(machine, partition, first);
     stretch_bounds(partition, first, last);
     partition->row.last_ms = machine->now.unix_ms;
     partitions_touch(machine, partition);
@@ -552,6 +568,9 @@ static void shrink_bounds(struct machine *machine, struct partition *partition, 
     if (applied_next(machine, partition, row->lowest, row->highest, &lowest)) {
         row->lowest = lowest;
         row->highest = last_applied(machine, partition);
+        uint64_t end = chunk_of(row->highest) + 1;
+        row->folded_to =
+            row->folded_to < end ? row->folded_to : end; /* a leap that is gone hinders nothing */
     } else {
         rows_spoil(machine->rows); /* the count and the rows differ */
     }

@@ -257,6 +257,8 @@ static void pruning(void)
     open_ledger();
     for (int64_t offset = 0; offset < 3000; offset += 100)
         exchange(0, offset, 1 + below(30), OUTCOME_APPLIED);
+    for (int64_t offset = 70000; offset < 200000; offset += 65000)
+        exchange(0, offset, 1, OUTCOME_APPLIED);
     for (int64_t offset = 200000; offset < 200040; offset++)
         exchange(0, offset, 1, OUTCOME_APPLIED);
     for (int64_t offset = 0; offset < 20; offset++)
@@ -267,7 +269,7 @@ static void options_of_pruning(struct store_options *changed)
 {
     changed->replies = 8;
     changed->marks = 256;
-    changed->window = 1000;
+    changed->window = 70000; /* not below the strides of pruning() */
 }
 
 /* Far from each other, so that each takes room of its own.  False: no room for the claim. */

@@ -73,6 +73,17 @@ static void add(int64_t first, int64_t last)
         naive[i] = true;
 }
 
+/* In strides that are no leaps: OFFSET, and on the way to it one offset of each window. */
+static uint64_t walk_to(int64_t offset)
+{
+    int64_t stride = (int64_t)machine->settings.window;
+    uint64_t count = 1;
+    for (int64_t at = partition->row.highest + stride; at < offset; at += stride, count++)
+        add(at, at);
+    add(offset, offset);
+    return count;
+}
+
 static bool is_applied(int64_t offset)
 {
     return applied_piece_at(machine, partition, offset, offset).is_applied;
@@ -151,12 +162,12 @@ static void test_Z11_a_gap_far_below_the_window_is_taken_as_applied(void **state
     add(100, 199);
     add(300, 399); /* 200 to 299: a gap */
     assert_false(is_applied(250));
-    add(4 * CHUNK_OFFSETS, 4 * CHUNK_OFFSETS);
+    uint64_t walked_count = walk_to(4 * CHUNK_OFFSETS);
     struct applied_piece piece = applied_piece_at(machine, partition, 250, 250);
     assert_true(piece.is_applied);
     assert_true(piece.is_folded);
     assert_true(applied_piece_at(machine, partition, 150, 150).is_folded); /* nobody can tell any more */
-    assert_int_equal(partition->row.applied_count, 201);
+    assert_int_equal(partition->row.applied_count, 200 + walked_count);
     reload();
     assert_true(is_applied(250));
     end();
@@ -167,7 +178,7 @@ static void test_nothing_below_the_lowest_offset_is_folded_ground(void **state)
     (void)state;
     begin_with_window(CHUNK_OFFSETS);
     add(100, 199);
-    add(4 * CHUNK_OFFSETS, 4 * CHUNK_OFFSETS);
+    walk_to(4 * CHUNK_OFFSETS);
     assert_false(is_applied(99));
     assert_false(is_applied(0));
     add(10, 10); /* the lowest is 10 now, and what lies between is still exact */
@@ -202,7 +213,7 @@ static void test_a_full_chunk_stays_exact_however_old(void **state)
     begin_with_window(CHUNK_OFFSETS);
     add(0, CHUNK_OFFSETS - 1);
     add(CHUNK_OFFSETS + 7, CHUNK_OFFSETS + 7);
-    add(5 * CHUNK_OFFSETS, 5 * CHUNK_OFFSETS);
+    walk_to(5 * CHUNK_OFFSETS);
     assert_true(is_applied(9));
     assert_false(applied_piece_at(machine, partition, 9, 9).is_folded);
     assert_true(applied_piece_at(machine, partition, CHUNK_OFFSETS + 1, CHUNK_OFFSETS + 1).is_folded);
@@ -216,25 +227,70 @@ static void test_an_open_record_is_never_folded_over(void **state)
     begin_with_window(CHUNK_OFFSETS);
     add(100, 149);
     opens_claim(machine, partition, &(struct open_claim){ .records = &record, .count = 1, .claim_id = 1 });
-    add(4 * CHUNK_OFFSETS, 4 * CHUNK_OFFSETS);
+    walk_to(4 * CHUNK_OFFSETS);
     assert_false(is_applied(150));
     opens_remove(machine, opens_from(partition, 150)); /* refused: it must be free */
     assert_false(is_applied(150));
     end();
 }
 
-static void test_a_leap_over_half_the_offsets_folds_at_once(void **state)
+/* A stray record, or a consumer that was set forward. */
+static void test_what_a_leap_leaves_behind_stays_exact(void **state)
 {
     (void)state;
     begin_with_window(10000000);
     add(0, 9);
+    add(20, 29);
     add(INT64_MAX - 5, INT64_MAX);
     assert_true(is_applied(INT64_MAX));
     assert_false(is_applied(INT64_MAX - 6));
-    assert_true(is_applied(1000)); /* folded */
     machine_end(machine);
     assert_true(rows_mem_count(rows) <= 5);
     begin_batch();
+    for (int i = 0; i < 2; i++) { /* as it is, and read back */
+        assert_false(is_applied(10));
+        assert_false(is_applied(30 + i));
+        assert_false(is_applied(1000000000));
+        add(30 + i, 30 + i); /* those that go on behind the stray one */
+        assert_true(is_applied(30 + i));
+        reload();
+    }
+    end();
+}
+
+static void test_behind_a_leap_folding_goes_on_where_it_led_to_and_nowhere_else(void **state)
+{
+    enum { FAR = 100 * CHUNK_OFFSETS };
+    (void)state;
+    begin_with_window(CHUNK_OFFSETS);
+    add(0, 9);
+    add(CHUNK_OFFSETS, CHUNK_OFFSETS);                 /* as far as a gap may be */
+    add(2 * CHUNK_OFFSETS + 1, 2 * CHUNK_OFFSETS + 1); /* and one more */
+    walk_to(5 * CHUNK_OFFSETS);
+    assert_false(is_applied(10));
+    assert_false(is_applied(CHUNK_OFFSETS + 1));
+    assert_true(applied_piece_at(machine, partition, 2 * CHUNK_OFFSETS + 2, INT64_MAX).is_folded);
+    add(FAR, FAR);
+    walk_to(FAR + 5 * CHUNK_OFFSETS);
+    assert_false(is_applied(FAR - 1));
+    assert_false(is_applied(50 * CHUNK_OFFSETS));
+    assert_true(applied_piece_at(machine, partition, FAR + 1, INT64_MAX).is_folded);
+    assert_false(is_applied(10));
+    end();
+}
+
+static void test_a_stray_record_that_is_forgotten_hinders_no_folding(void **state)
+{
+    enum { FAR = 100 * CHUNK_OFFSETS };
+    (void)state;
+    begin_with_window(CHUNK_OFFSETS);
+    add(0, 9);
+    add(FAR, FAR);
+    assert_int_equal(applied_remove(machine, partition, FAR, FAR), 1);
+    walk_to(6 * CHUNK_OFFSETS);
+    assert_true(applied_piece_at(machine, partition, 3 * CHUNK_OFFSETS, INT64_MAX).is_folded);
+    reload();
+    assert_true(is_applied(9));
     end();
 }
 
@@ -309,7 +365,9 @@ int main(void)
         cmocka_unit_test(test_the_window_itself_stays_exact),
         cmocka_unit_test(test_a_full_chunk_stays_exact_however_old),
         cmocka_unit_test(test_an_open_record_is_never_folded_over),
-        cmocka_unit_test(test_a_leap_over_half_the_offsets_folds_at_once),
+        cmocka_unit_test(test_what_a_leap_leaves_behind_stays_exact),
+        cmocka_unit_test(test_behind_a_leap_folding_goes_on_where_it_led_to_and_nowhere_else),
+        cmocka_unit_test(test_a_stray_record_that_is_forgotten_hinders_no_folding),
         cmocka_unit_test(test_many_ragged_chunks_fold_in_small_steps_to_few_rows),
         cmocka_unit_test(test_a_damaged_row_fails_the_transaction),
         cmocka_unit_test(test_what_is_forgotten_of_folded_ground_leaves_both_sides_folded),

@@ -128,7 +128,9 @@ static void decide(struct machine *machine)
 static void one_step(struct machine *machine, uint64_t now_ms)
 {
     int32_t partition = (int32_t)pick(3);
-    int64_t first = pick(3) == 0 ? (int64_t)pick(FAR_OFFSETS) : (int64_t)pick(400) * (int64_t)(1 + pick(40));
+    /* one partition comes far in strides and not by leaps: it may be folded */
+    int64_t far = partition == 2 ? (int64_t)now_ms * (FAR_OFFSETS / STEPS) : (int64_t)pick(FAR_OFFSETS);
+    int64_t first = pick(3) == 0 ? far : (int64_t)pick(400) * (int64_t)(1 + pick(40));
     unsigned event = pick(30);
     if (event < 22)
         offer(machine, partition, first, 1 + pick(RECORDS_MAX));

@@ -89,7 +89,8 @@ static void test_Z11_a_redelivery_far_below_the_window_is_dropped_and_counted(vo
     bed.options.window = 65536;
     bed_open();
     desk_offer(&bed.desk, "orders", 0, 0, 10, MARK_NONE, OUTCOME_APPLIED);
-    desk_offer(&bed.desk, "orders", 0, 300000, 1, MARK_NONE, OUTCOME_APPLIED);
+    for (int64_t offset = 60000; offset <= 300000; offset += 60000)
+        desk_offer(&bed.desk, "orders", 0, offset, 1, MARK_NONE, OUTCOME_APPLIED);
     assert_int_equal(desk_state(&bed.desk, "orders", 0, 5), RECORD_BELOW_WINDOW);
     assert_int_equal(desk_offer(&bed.desk, "orders", 0, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
     assert_int_equal(desk_offer(&bed.desk, "orders", 0, 50, 2, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
@@ -98,6 +99,24 @@ static void test_Z11_a_redelivery_far_below_the_window_is_dropped_and_counted(vo
     store_figures_get(bed.store, &figures);
     assert_int_equal(figures.below_window_count, 3);
     assert_int_equal(desk_offer(&bed.desk, "orders", 0, 299999, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
+/* It may have come under a wrong name, or from another cluster. */
+static void test_Z11_a_stray_record_far_ahead_loses_none_of_those_that_go_on(void **state)
+{
+    (void)state;
+    bed.options.window = 65536;
+    bed_open();
+    desk_offer(&bed.desk, "orders", 0, 0, 10, MARK_NONE, OUTCOME_APPLIED);
+    desk_offer(&bed.desk, "orders", 0, 300000, 1, MARK_NONE, OUTCOME_APPLIED);
+    for (int64_t offset = 10; offset < 300000; offset += 40000)
+        assert_int_equal(desk_offer(&bed.desk, "orders", 0, offset, 1, MARK_NONE, OUTCOME_APPLIED),
+                         VERDICT_NEW);
+    assert_int_equal(desk_offer(&bed.desk, "orders", 0, 5, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_APPLIED);
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 5), RECORD_APPLIED);
+    struct store_figures figures;
+    store_figures_get(bed.store, &figures);
+    assert_int_equal(figures.below_window_count, 0);
 }
 
 static void test_a_claim_of_many_thousand_records_is_taken_whole(void **state)
@@ -477,6 +496,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_several_threads_that_deliver_one_stream_send_each_record_once),
         TEST(test_Z11_a_redelivery_far_below_the_window_is_dropped_and_counted),
+        TEST(test_Z11_a_stray_record_far_ahead_loses_none_of_those_that_go_on),
         TEST(test_a_claim_of_many_thousand_records_is_taken_whole),
         TEST(test_a_window_and_what_it_has_sent_again_outlive_a_restart),
         TEST(test_a_window_closes_when_its_time_is_over),
