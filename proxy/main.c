@@ -9,17 +9,15 @@
 #include <unistd.h>
 
 /* Whoever started us may have closed some of 0, 1 and 2.  The ledger's file would get the number, and our log lines
- * would be written into it.  False: they stay closed. */
+ * would be written into it.  What is opened in their place takes or gives nothing, so that an export into a closed stdout
+ * fails, and is not lost in silence.  False: one stays closed. */
 static bool standard_descriptors_fill(void)
 {
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 || (fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) >= 0 &&
-                       fcntl(STDERR_FILENO, F_GETFD) >= 0);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    }
+    return true;
 }
 
 int main(int argc, char **argv, char **envp)

@@ -109,6 +109,9 @@ if [ -c /dev/full ]; then
     code=$?
     want_code 74; want err 'stdout cannot be written'
 fi
+env -i "$program" config env >&- 2>"$work/err"
+code=$?
+want_code 74; want err 'stdout cannot be written: Bad file descriptor'
 
 name="check is content with a good folder and leaves it as it was"
 run "$target" "$data" -- check
