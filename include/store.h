@@ -298,7 +298,11 @@ enum question_kind {
     DO_RESOLVE_ONE, /* id of the doubt, is_applied, detail.  NOT_FOUND with ret_id set: that doubt is over, and ret_state
                        is what its first record is now; with ret_id 0: never heard of, or over for long */
     DO_RESOLVE,     /* filter: topic or "", partition or -1, first..last or -1..-1, since_ms: 0, or only doubts that began
-                       at exactly that time; is_applied, expect_count, detail */
+                       at exactly that time; is_applied, expect_count, detail.  ret_count: records resolved.
+                       Very many go in steps, at most 2,000 and a commit each, and what else is posted is served in
+                       between.  Only what was counted is resolved: what ends meanwhile, or is cut in pieces, is left
+                       out of it and of ret_count, and what begins meanwhile stays.  After a FAILED or a crash the rest
+                       is in doubt as before, and the action can be repeated */
     DO_DECIDE,      /* id of the conflict, is_new_topic, detail */
     DO_NOTE,        /* detail: kept as an event of kind ADMIN, and nothing else */
 };
@@ -342,7 +346,7 @@ struct question {
         struct replay_row *replays;
         void *any;            /* owned by the question: release with store_question_deinit() */
     } ret;
-    struct forgetting *forgetting; /* the store's until done(): how far DO_FORGET has come */
+    struct steps *steps;           /* the store's until done(): how far DO_FORGET or DO_RESOLVE has come */
     struct posting posting;
 };
 void store_ask(struct store_port *port, struct question *question); /* [port] */

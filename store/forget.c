@@ -24,11 +24,7 @@
 #include "pairs.h"
 #include "partitions.h"
 #include "questions.h"
-
-enum {
-    STEP_ROWS = 2000,    /* deleted in one step: a few milliseconds */
-    PARTITION_ROWS = 10, /* what it costs to look for those of a partition */
-};
+#include "steps.h"
 
 /* A partition that is to go. */
 struct target {
@@ -44,12 +40,16 @@ struct progress {
 };
 
 struct forgetting {
+    struct steps steps;
     struct progress kept, now; /* after the last step that is durable, and after the one behind it */
-    bool is_begun;             /* a step of it is durable */
-    bool is_over;
     size_t target_count;
     struct target targets[]; /* ascending by pid: that is how the rows lie */
 };
+
+static struct forgetting *forgetting_of(const struct question *question)
+{
+    return (struct forgetting *)(void *)question->steps;
+}
 
 static bool is_whole(const struct question *question)
 {
@@ -102,8 +102,8 @@ static int by_pid(const void *a, const void *b)
     return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
-/* NULL: nothing is to be done, and the question says why. */
-static struct forgetting *begin(struct machine *machine, struct question *question)
+/* False: nothing is to be done, and the question says why. */
+static bool begin(struct machine *machine, struct question *question)
 {
     size_t count = is_range(question) ? find_targets(machine, question, NULL, &question->ret_count) : 0;
     struct forgetting *forgetting = NULL;
@@ -117,19 +117,15 @@ static struct forgetting *begin(struct machine *machine, struct question *questi
             question->ret_status = QUESTION_FAILED;
     }
     if (forgetting == NULL)
-        return NULL;
+        return false;
     uint64_t record_count;
     forgetting->target_count = find_targets(machine, question, forgetting->targets, &record_count);
     qsort(forgetting->targets, count, sizeof forgetting->targets[0], by_pid);
-    return forgetting;
+    question->steps = &forgetting->steps;
+    return true;
 }
 
 /* ---- histories -------------------------------------------------------------------------------------------------- */
-
-static void spend(size_t *rows_left, size_t row_count)
-{
-    *rows_left -= row_count < *rows_left ? row_count : *rows_left;
-}
 
 /* What only adds to the applied set goes before it.  False: there are more rows than were left. */
 static bool drop_history(struct machine *machine, uint32_t pid, size_t *rows_left)
@@ -140,7 +136,7 @@ static bool drop_history(struct machine *machine, uint32_t pid, size_t *rows_lef
         if (!pairs_drop(machine->rows, tables[i], pid, rows_left))
             return false;
     }
-    spend(rows_left, applied_drop(machine, pid));
+    steps_spend(rows_left, applied_drop(machine, pid));
     return true;
 }
 
@@ -159,7 +155,7 @@ static bool past_from(struct machine *machine, const struct question *question, 
         }
         if (*rows_left == 0 || is_named(question, row.topic, row.partition))
             return true;
-        spend(rows_left, 1);
+        steps_spend(rows_left, 1);
         from = key_pair(TABLE_PAST, *pid, 1);
     }
     return false;
@@ -174,7 +170,7 @@ static void forget_past(struct machine *machine, const struct question *question
             return;
         struct key key = key_pair(TABLE_PAST, *pid, 0);
         rows_delete(machine->rows, key_slice(&key));
-        spend(rows_left, PARTITION_ROWS);
+        steps_spend(rows_left, PARTITION_ROWS);
     }
 }
 
@@ -190,7 +186,7 @@ static void forget_whole(struct machine *machine, struct partition *partition, s
     struct part_row *row = &partition->row;
     size_t all = SIZE_MAX;
     (void)drop_history(machine, row->pid, &all);
-    spend(rows_left, SIZE_MAX - all);
+    steps_spend(rows_left, SIZE_MAX - all);
     machine->figures.interval_count -= row->interval_count;
     row->seen_first = row->lowest = row->highest = -1;
     row->applied_count = row->interval_count = row->folded_to = row->swept_to = 0;
@@ -226,7 +222,7 @@ static bool forget_target(struct machine *machine, struct question *question, co
                           size_t *rows_left)
 {
     struct partition *partition = partitions_find(machine, slice_of_text(question->topic), target->number);
-    spend(rows_left, PARTITION_ROWS);
+    steps_spend(rows_left, PARTITION_ROWS);
     if (partition == NULL || partition->row.pid != target->pid)
         return true; /* it has gone meanwhile, or has begun anew */
     if (count_named(machine, question, partition) != target->count) {
@@ -239,17 +235,20 @@ static bool forget_target(struct machine *machine, struct question *question, co
         forget_whole(machine, partition, rows_left);
     else
         forget_range(machine, partition, question->first, question->last);
-    if (is_noted_each(question->forgetting))
+    if (is_noted_each(forgetting_of(question)))
         note_partition(machine, partition, target->count, question);
-    question->forgetting->now.record_count += target->count;
+    forgetting_of(question)->now.record_count += target->count;
     return true;
 }
 
 static void take_step(struct machine *machine, struct question *question)
 {
-    struct forgetting *forgetting = question->forgetting;
+    struct forgetting *forgetting = forgetting_of(question);
     struct progress *now = &forgetting->now;
     size_t rows_left = STEP_ROWS;
+    if (forgetting->steps.is_durable)
+        forgetting->kept = *now;
+    forgetting->steps.is_durable = false;
     *now = forgetting->kept;
     if (is_whole(question))
         forget_past(machine, question, &now->past_pid, &rows_left);
@@ -259,9 +258,9 @@ static void take_step(struct machine *machine, struct question *question)
             break;
         now->target_count++;
     }
-    forgetting->is_over =
+    forgetting->steps.is_over =
         now->target_count == forgetting->target_count || question->ret_status != QUESTION_OK;
-    if (forgetting->is_over)
+    if (forgetting->steps.is_over)
         partitions_sweep(machine);
 }
 
@@ -269,14 +268,14 @@ static void take_step(struct machine *machine, struct question *question)
  * of the ring. */
 static void note_topic(struct machine *machine, const struct question *question)
 {
-    const struct forgetting *forgetting = question->forgetting;
+    const struct forgetting *forgetting = forgetting_of(question);
     const struct progress *now = &forgetting->now;
     char detail[192];
-    if (forgetting->is_over)
+    if (forgetting->steps.is_over)
         snprintf(detail, sizeof detail, "%llu applied records in %zu of %zu partitions%s: %.100s",
                  (unsigned long long)now->record_count, now->target_count, forgetting->target_count,
                  question->ret_status == QUESTION_OK ? "" : ", the next one has changed", question->detail);
-    else if (!forgetting->is_begun)
+    else if (!forgetting->steps.is_begun)
         snprintf(detail, sizeof detail, "begun, %llu applied records in %zu partitions: %.120s",
                  (unsigned long long)question->expect_count, forgetting->target_count, question->detail);
     else
@@ -286,39 +285,14 @@ static void note_topic(struct machine *machine, const struct question *question)
 
 void do_forget(struct machine *machine, struct question *question)
 {
-    if (question->forgetting != NULL && !question->forgetting->is_begun)
-        machine_give_up(question); /* its first step could not be committed */
-    if (question->forgetting == NULL)
-        question->forgetting = begin(machine, question);
-    struct forgetting *forgetting = question->forgetting;
-    if (forgetting == NULL)
+    if (steps_resume(question) == NULL && !begin(machine, question))
         return;
+    const struct forgetting *forgetting = forgetting_of(question);
     take_step(machine, question);
     if (!is_noted_each(forgetting))
         note_topic(machine, question);
     question->ret_count = question->ret_done_count = forgetting->now.record_count;
     if (question->ret_status == QUESTION_MISMATCH)
         (void)find_targets(machine, question, NULL, &question->ret_count);
-    if (forgetting->is_over && !forgetting->is_begun)
-        machine_give_up(question); /* one step was enough */
-}
-
-bool machine_goes_on(struct question *question)
-{
-    struct forgetting *forgetting = question->forgetting;
-    if (forgetting == NULL)
-        return false;
-    if (forgetting->is_over) {
-        machine_give_up(question);
-        return false;
-    }
-    forgetting->kept = forgetting->now;
-    forgetting->is_begun = true;
-    return true;
-}
-
-void machine_give_up(struct question *question)
-{
-    free(question->forgetting);
-    question->forgetting = NULL;
+    steps_close(question);
 }

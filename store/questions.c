@@ -15,7 +15,6 @@
 #include "pairs.h"
 #include "partitions.h"
 #include "replays.h"
-#include "settle.h"
 
 enum { ROWS_MAX = 10000 };
 
@@ -134,18 +133,22 @@ static void fill_partition(struct partition_row *row, const struct partition *pa
     }
 }
 
-/* Where the partitions that the question names begin and end among all by name; both ends of none are equal. */
-static void find_named(struct machine *machine, const struct question *question, size_t *ret_from,
-                       size_t *ret_to)
+void question_partitions(struct machine *machine, const struct question *question, const char *after_topic,
+                         int32_t after_partition, size_t *ret_from, size_t *ret_to)
 {
     bool is_any = question->topic[0] == '\0';
-    size_t behind = question->after_topic[0] == '\0'
-                        ? 0
-                        : partitions_behind(machine, question->after_topic, question->after_partition);
+    size_t behind = after_topic[0] == '\0' ? 0 : partitions_behind(machine, after_topic, after_partition);
     *ret_from = is_any ? 0 : partitions_behind(machine, question->topic, -1);
     *ret_to = is_any ? machine->partition_count : partitions_behind(machine, question->topic, INT32_MAX);
     if (behind > *ret_from)
         *ret_from = behind < *ret_to ? behind : *ret_to;
+}
+
+static void find_named(struct machine *machine, const struct question *question, size_t *ret_from,
+                       size_t *ret_to)
+{
+    question_partitions(machine, question, question->after_topic, question->after_partition, ret_from,
+                        ret_to);
 }
 
 static bool begins_topic(struct partition *const all[], size_t index)
@@ -225,142 +228,6 @@ static void ask_events(struct machine *machine, struct question *question)
 }
 
 /* ---- decisions -------------------------------------------------------------------------------------------------- */
-
-/* The doubt is over for FIRST to LAST of RANGE. */
-static void resolve(struct machine *machine, struct open_range *range, int64_t first, int64_t last,
-                    const struct question *question, bool is_noted)
-{
-    char detail[192];
-    const struct partition *partition = range->partition;
-    range = opens_carve(machine, range, first, last);
-    if (range == NULL)
-        return;
-    uint64_t count = opens_count(range);
-    snprintf(detail, sizeof detail, "%s: %.150s", question->is_applied ? "applied" : "not applied",
-             question->detail);
-    if (question->is_applied) {
-        machine->figures.resolved_applied += count;
-        settle_applied(machine, range);
-    } else {
-        machine->figures.resolved_not_applied += count;
-        opens_remove(machine, range);
-    }
-    if (is_noted)
-        audit_event(machine, EVENT_RESOLVED, partition, first, last, detail);
-}
-
-/* It is over, or there never was one: who still asks is told what became of its record. */
-static void tell_ended(struct machine *machine, struct question *question)
-{
-    const struct ended_doubt *ended = &machine->ended[question->id % ENDED_DOUBTS];
-    question->ret_status = QUESTION_NOT_FOUND;
-    if (question->id == 0 || ended->id != question->id)
-        return;
-    question->ret_id = ended->id;
-    question->ret_state = record_state_at(machine, ended->partition, ended->first);
-}
-
-static void do_resolve_one(struct machine *machine, struct question *question)
-{
-    struct open_range *range = machine->doubts;
-    while (range != NULL && range->row.id != question->id)
-        range = range->next_doubt;
-    if (range == NULL) {
-        tell_ended(machine, question);
-        return;
-    }
-    question->ret_count = opens_count(range);
-    resolve(machine, range, range->first, range->row.last, question, true);
-}
-
-/* The part of a doubt that the filter names; false: none. */
-static bool is_named(const struct question *question, const struct open_range *range, int64_t *ret_first,
-                     int64_t *ret_last)
-{
-    bool is_everywhere = question->first < 0 && question->last < 0;
-    *ret_first = is_everywhere || range->first > question->first ? range->first : question->first;
-    *ret_last = is_everywhere || range->row.last < question->last ? range->row.last : question->last;
-    return question_is_about(question, range->partition) &&
-           (question->partition < 0 || question->partition == range->partition->number) &&
-           (question->since_ms == 0 || question->since_ms == range->row.since_ms) && *ret_first <= *ret_last;
-}
-
-/* Partition by partition, from the end of each: what leaves the end of a set moves nothing. */
-static int doubts_by_place(const void *a, const void *b)
-{
-    const struct open_range *const *left = a, *const *right = b;
-    uint32_t left_pid = (*left)->partition->row.pid, right_pid = (*right)->partition->row.pid;
-    return left_pid != right_pid ? by_number(left_pid, right_pid)
-                                 : by_number((uint64_t)(*right)->first, (uint64_t)(*left)->first);
-}
-
-/* The doubts that the filter names, by place; free it.  NULL: no memory. */
-static struct open_range **gather_named(const struct machine *machine, struct question *question,
-                                        size_t *ret_count)
-{
-    size_t count = 0;
-    int64_t first, last;
-    *ret_count = 0;
-    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt)
-        count++;
-    struct open_range **all = malloc((count + 1) * sizeof all[0]);
-    if (all == NULL)
-        return NULL;
-    for (struct open_range *range = machine->doubts; range != NULL; range = range->next_doubt) {
-        if (!is_named(question, range, &first, &last))
-            continue;
-        all[(*ret_count)++] = range;
-        question->ret_count += (uint64_t)(last - first) + 1;
-    }
-    qsort(all, *ret_count, sizeof all[0], doubts_by_place);
-    return all;
-}
-
-/* One event for all of a partition: one each would drive everything else out of the ring. */
-static void note_many(struct machine *machine, struct open_range *const all[], size_t count,
-                      const struct question *question)
-{
-    char detail[192];
-    for (size_t at = 0, next; at < count; at = next) {
-        int64_t first, last, low = INT64_MAX, high = -1;
-        uint64_t record_count = 0;
-        for (next = at; next < count && all[next]->partition == all[at]->partition; next++) {
-            if (!is_named(question, all[next], &first, &last))
-                continue;
-            low = first < low ? first : low;
-            high = last > high ? last : high;
-            record_count += (uint64_t)(last - first) + 1;
-        }
-        snprintf(detail, sizeof detail, "%s, %llu records in %zu doubts: %.120s",
-                 question->is_applied ? "applied" : "not applied", (unsigned long long)record_count,
-                 next - at, question->detail);
-        audit_event(machine, EVENT_RESOLVED, all[at]->partition, low, high, detail);
-    }
-}
-
-static void do_resolve(struct machine *machine, struct question *question)
-{
-    size_t count;
-    int64_t first, last;
-    struct open_range **all = gather_named(machine, question, &count);
-    if (all == NULL) {
-        question->ret_status = QUESTION_FAILED;
-        return;
-    }
-    bool is_noted = count <= EVENTS_EACH_MAX;
-    if (question->ret_count != question->expect_count) {
-        question->ret_status = QUESTION_MISMATCH;
-        count = 0;
-    }
-    if (!is_noted)
-        note_many(machine, all, count, question);
-    for (size_t i = 0; i < count && rows_status(machine->rows) == ROWS_OK; i++) {
-        bool is_there = is_named(question, all[i], &first, &last);
-        assert(is_there);
-        resolve(machine, all[i], first, last, question, is_noted);
-    }
-    free(all);
-}
 
 /* The same record after all: its mark is the one that came. */
 static void accept_mark(struct machine *machine, struct partition *partition,

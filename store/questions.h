@@ -14,6 +14,10 @@ size_t question_row_limit(const struct question *question);
 MUST_CHECK bool question_make_room(struct question *question, size_t count, size_t row_bytes);
 void doubt_row_fill(struct doubt_row *row, const struct open_range *range);
 bool question_is_about(const struct question *question, const struct partition *partition);
+/* Where the partitions of the question's topic begin and end among all by name, from behind AFTER_TOPIC and
+ * AFTER_PARTITION on ("": from the start); both ends of none are equal. */
+void question_partitions(struct machine *machine, const struct question *question, const char *after_topic,
+                         int32_t after_partition, size_t *ret_from, size_t *ret_to);
 
 /* questions_records.c */
 void ask_record(struct machine *machine, struct question *question);
@@ -26,5 +30,8 @@ void do_replay_open(struct machine *machine, struct question *question);
 void do_replay_close(struct machine *machine, struct question *question);
 /* forget.c */
 void do_forget(struct machine *machine, struct question *question);
+/* resolve.c */
+void do_resolve_one(struct machine *machine, struct question *question);
+void do_resolve(struct machine *machine, struct question *question);
 
 #endif

@@ -181,7 +181,7 @@ void store_ask(struct store_port *port, struct question *question)
     question->ret_row_count = 0;
     question->ret_count = question->ret_done_count = 0;
     question->ret_status = QUESTION_OK;
-    question->forgetting = NULL;
+    question->steps = NULL;
     post(port, &question->posting, POSTING_QUESTION);
 }
 

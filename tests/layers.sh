@@ -95,8 +95,8 @@ coding='proxy/coding.c'
 core='proxy/bearer.c proxy/identify.c proxy/identify_array.c proxy/identify_bulk.c proxy/identify_gather.c proxy/identify_lines.c
       proxy/identify_mark.c proxy/identify_opaque.c proxy/identify_rules.c proxy/locator.c proxy/plan.c proxy/pass.c proxy/reply.c
       store/audit.c store/claims.c store/company.c store/dump.c store/firsts.c store/forget.c store/line.c store/machine.c store/opens.c store/pairs.c
-      store/partitions.c store/questions.c store/questions_records.c store/replays.c store/replies.c store/restore.c
-      store/settle.c store/verify.c store/waiters.c'
+      store/partitions.c store/questions.c store/questions_records.c store/replays.c store/replies.c store/resolve.c store/restore.c
+      store/settle.c store/steps.c store/verify.c store/waiters.c'
 
 object_of() { echo "$work/${1//\//_}.o"; }
 

@@ -184,7 +184,8 @@ static void pump(void)
     store_port_deliver(port);
 }
 
-static void make_doubts(int64_t first, int64_t count)
+/* In one partition, or each in one of its own. */
+static void make_doubts(int64_t first, int64_t count, bool is_spread)
 {
     for (int64_t at = first; at < first + count;) {
         for (size_t i = 0; i < IN_FLIGHT_MAX && at < first + count; i++) {
@@ -194,7 +195,8 @@ static void make_doubts(int64_t first, int64_t count)
                                           .done = on_claimed_for_doubt,
                                           .ret_verdicts = slot->verdicts };
             record_mark mark = has_marks ? mark_of_hash((uint64_t)at * 2654435761u) : MARK_NONE;
-            slot->records[0] = (struct record){ { slice_of_text("orders"), 0, at++ }, mark };
+            int32_t partition = is_spread ? (int32_t)at : 0;
+            slot->records[0] = (struct record){ { slice_of_text("orders"), partition, at++ }, mark };
             running_count++;
             store_claim(port, &slot->claim);
         }
@@ -207,25 +209,6 @@ static void on_asked(struct question *question, enum store_status status)
 {
     assert(status == STORE_OK && question->ret_status == QUESTION_OK);
     is_asked = true;
-}
-
-static void resolve(const char *what, int64_t first, int64_t last, bool is_applied)
-{
-    struct question question = { .kind = DO_RESOLVE,
-                                 .topic = "orders",
-                                 .first = first,
-                                 .last = last,
-                                 .is_applied = is_applied,
-                                 .expect_count = (uint64_t)(last - first) + 1,
-                                 .detail = "bench",
-                                 .done = on_asked };
-    is_asked = false;
-    double began = seconds(CLOCK_MONOTONIC);
-    store_ask(port, &question);
-    while (!is_asked)
-        pump();
-    printf("%-50s %7lld doubts in %.2f s\n", what, (long long)(last - first) + 1,
-           seconds(CLOCK_MONOTONIC) - began);
 }
 
 static void empty_folder(const char *folder)
@@ -259,21 +242,10 @@ static void bench_flow(const char *folder)
     empty_folder(folder);
 }
 
-static void bench_doubts(const char *folder)
-{
-    open_store(folder, 65536);
-    make_doubts(0, 100000);
-    resolve("resolved by filter as applied", 0, 99999, true);
-    make_doubts(100000, 100000);
-    resolve("resolved by filter, the older half, not applied", 100000, 149999, false);
-    resolve("resolved by filter, the rest", 150000, 199999, true);
-    close_store(folder, "200,000 doubts");
-    empty_folder(folder);
-}
-
-/* ---- forgetting ------------------------------------------------------------------------------------------------- */
+/* ---- decisions about much, while others are served -------------------------------------------------------------- */
 
 static bool is_settled;
+static int64_t meanwhile_offset;
 
 static void on_settled_once(struct settlement *settlement, enum store_status status)
 {
@@ -309,14 +281,58 @@ static void deliver(size_t record_count)
         pump();
 }
 
-/* PARTITIONS of one topic with a record each are forgotten at once, while requests of another go on. */
+/* While requests of another topic go on. */
+static void ask_meanwhile(const char *what, struct question *question)
+{
+    double longest = 0, began = seconds(CLOCK_MONOTONIC), cpu_began = cpu_seconds();
+    int64_t count = 0;
+    is_asked = false;
+    question->done = on_asked;
+    memset(slots[0].outcomes, 0, sizeof slots[0].outcomes); /* OUTCOME_APPLIED */
+    for (store_ask(port, question); !is_asked; count++) {
+        double posted = seconds(CLOCK_MONOTONIC);
+        slots[0].records[0] =
+            (struct record){ { slice_of_text("parcels"), 0, meanwhile_offset++ }, MARK_NONE };
+        deliver(1);
+        double took = seconds(CLOCK_MONOTONIC) - posted;
+        longest = took > longest ? took : longest;
+    }
+    printf("%-50s in %.2f s (%.2f s CPU); %lld requests meanwhile, the longest took %.1f ms\n", what,
+           seconds(CLOCK_MONOTONIC) - began, cpu_seconds() - cpu_began, (long long)count, longest * 1e3);
+}
+
+static void resolve(const char *what, int32_t partition, int64_t first, int64_t last, bool is_applied)
+{
+    struct question question = { .kind = DO_RESOLVE,
+                                 .topic = "orders",
+                                 .partition = partition,
+                                 .first = first,
+                                 .last = last,
+                                 .is_applied = is_applied,
+                                 .expect_count = (uint64_t)(last - first) + 1,
+                                 .detail = "bench" };
+    ask_meanwhile(what, &question);
+}
+
+static void bench_doubts(const char *folder)
+{
+    open_store(folder, 65536);
+    make_doubts(0, 100000, false);
+    resolve("100,000 doubts resolved as applied", 0, 0, 99999, true);
+    make_doubts(100000, 100000, false);
+    resolve("50,000 doubts resolved, the older half, not applied", 0, 100000, 149999, false);
+    resolve("50,000 doubts resolved, the rest, as applied", 0, 150000, 199999, true);
+    make_doubts(200000, 100000, true);
+    resolve("100,000 doubts of as many partitions resolved", -1, 200000, 299999, true);
+    close_store(folder, "300,000 doubts");
+    empty_folder(folder);
+}
+
+/* PARTITIONS of one topic with a record each are forgotten at once. */
 static void bench_forget(const char *folder)
 {
     enum { PARTITIONS = 100000, EACH = RECORDS_MAX };
     struct question question = forget_all_orders(PARTITIONS);
-    double longest = 0;
-    int64_t count = 0;
-    question.done = on_asked;
     open_store(folder, 65536);
     memset(slots[0].outcomes, 0, sizeof slots[0].outcomes); /* OUTCOME_APPLIED */
     for (int32_t at = 0; at < PARTITIONS; at += EACH) {
@@ -325,19 +341,7 @@ static void bench_forget(const char *folder)
                 (struct record){ { slice_of_text("orders"), at + i, 0 }, mark_of_hash((uint64_t)(at + i)) };
         deliver(EACH);
     }
-    is_asked = false;
-    double began = seconds(CLOCK_MONOTONIC), cpu_began = cpu_seconds();
-    for (store_ask(port, &question); !is_asked; count++) {
-        double posted = seconds(CLOCK_MONOTONIC);
-        slots[0].records[0] = (struct record){ { slice_of_text("parcels"), 0, count }, MARK_NONE };
-        deliver(1);
-        double took = seconds(CLOCK_MONOTONIC) - posted;
-        longest = took > longest ? took : longest;
-    }
-    printf(
-        "%d partitions forgotten in %.2f s (%.2f s CPU); %lld requests meanwhile, the longest took %.1f ms\n",
-        PARTITIONS, seconds(CLOCK_MONOTONIC) - began, cpu_seconds() - cpu_began, (long long)count,
-        longest * 1e3);
+    ask_meanwhile("100,000 partitions forgotten", &question);
     close_store(folder, "forgetting");
     empty_folder(folder);
 }

@@ -1566,6 +1566,34 @@ static void test_a_topic_of_many_partitions_is_forgotten_while_others_are_served
     assert_int_equal(desk_offer(&desk, "orders", 0, 0, 1, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
 }
 
+static void test_very_many_doubts_are_resolved_while_others_are_served(void **state)
+{
+    (void)state;
+    begin(NULL);
+    order_init(&a, "orders", 3, 0, 0);
+    for (int64_t i = 0; i < DESK_RECORDS_MAX; i++) /* no neighbours: each is a doubt of its own */
+        order_add(&a, "orders", 3, 2 * i, MARK_NONE);
+    assert_int_equal(desk_claim(&desk, &a), STORE_OK);
+    assert_int_equal(desk_settle(&desk, &a, OUTCOME_UNKNOWN), STORE_OK);
+    struct question question = { .kind = DO_RESOLVE,
+                                 .partition = -1,
+                                 .first = -1,
+                                 .last = -1,
+                                 .is_applied = true,
+                                 .expect_count = DESK_RECORDS_MAX,
+                                 .detail = "from a test" };
+    order_init(&b, "parcels", 0, 0, 1);
+    desk_post(&desk, &b);
+    assert_int_equal(desk_ask(&desk, &question), STORE_OK);
+    desk_pump(&desk, &b.is_answered);
+    assert_int_equal(b.status, STORE_OK);
+    assert_int_equal(desk_settle(&desk, &b, OUTCOME_APPLIED), STORE_OK);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(question.ret_count, DESK_RECORDS_MAX);
+    for (int64_t i = 0; i < DESK_RECORDS_MAX; i++)
+        assert_int_equal(desk_state(&desk, "orders", 3, 2 * i), RECORD_APPLIED);
+}
+
 static void test_an_answer_is_forgotten_with_its_record(void **state)
 {
     (void)state;
@@ -1688,6 +1716,7 @@ int main(void)
         TEST(test_doubts_and_flights_are_not_forgotten),
         TEST(test_a_partition_leaves_when_it_is_forgotten_unless_something_holds_it),
         TEST(test_a_topic_of_many_partitions_is_forgotten_while_others_are_served),
+        TEST(test_very_many_doubts_are_resolved_while_others_are_served),
         TEST(test_an_answer_is_forgotten_with_its_record),
         TEST(test_a_resolution_of_a_doubt_that_is_over_is_told_what_became_of_it),
         TEST(test_names_are_words_for_people),

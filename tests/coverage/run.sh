@@ -17,7 +17,7 @@ find "$build" -name '*.gcda' -delete
 ninja -C "$build" -t cleandead >/dev/null
 find "$build" -name '*.gcno' | while read -r notes; do [ -e "${notes%.gcno}.o" ] || rm "$notes"; done
 units='http1.*|json_.*|locator|coding|identify.*|plan|prober_.*|settings.*|outcome|(batch|bulk|dapr|splunk)_answer|memory|acks|text'
-units="$units|chunk|format|line|applied|machine|dump|damage|planted|failing|forget|replays|company|queue|ledger.*|env|file_damage|pages|offline|store|contract_store|corpus_.*"
+units="$units|chunk|format|line|applied|machine|dump|damage|planted|failing|forget|replays|resolve|company|queue|ledger.*|env|file_damage|pages|offline|store|contract_store|corpus_.*"
 ctest --test-dir "$build" -j"$(nproc)" --output-on-failure -R "^($units)\$" | tail -n 3
 ctest --test-dir "$build" -j"$(nproc)" --output-on-failure -R '^scenario_batch_(split|cutting|answers|overlaps)$' | tail -n 3
 # Disks and allocations that fail.  Among what they break is the counting itself, so that red is no news here.

@@ -8,138 +8,25 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "forget_orders.h"
-#include "machine.h"
 #include "pairs.h"
-#include "rows_mem.h"
+#include "walk.h"
 
 enum { PARTITIONS = 1000, STEP_PARTITIONS_MAX = 200, ANSWERS = 3000 };
 
-static struct rows *rows;
-static struct machine *machine;
-static enum store_status claim_status;
-
-static void on_claim(void *shell, struct claim *claim, enum store_status status)
-{
-    (void)shell;
-    (void)claim;
-    claim_status = status;
-}
-
-void store_claim_deinit(struct claim *claim)
-{
-    free(claim->reply_bytes);
-    claim->reply_bytes = NULL;
-}
-
-/* ---- batches ---------------------------------------------------------------------------------------------------- */
-
-static void open_machine(uint64_t boot)
-{
-    const struct machine_settings settings = { .in_doubt_max = 1000,
-                                               .marks = 1000,
-                                               .is_identity_checked = true,
-                                               .window = 100000,
-                                               .replies = 2 * ANSWERS,
-                                               .reply_bytes_max = 100 };
-    machine = machine_new(&settings, (struct machine_answers){ on_claim, NULL });
-    assert_non_null(machine);
-    machine_load(machine, rows, boot);
-}
-
-static void begin(enum machine_mode mode)
-{
-    rows_mem_begin(rows);
-    machine_begin(machine, rows, (struct machine_time){ 1, 1 }, mode);
-}
-
-static void commit(void)
-{
-    machine_end(machine);
-    assert_int_equal(rows_status(rows), ROWS_OK);
-    machine_keep(machine);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    rows = rows_mem_new();
-    rows_mem_begin(rows);
-    open_machine(1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    machine_free(machine);
-    rows_mem_free(rows);
-    return 0;
-}
-
-/* One record is delivered, and applied if it is new. */
-static enum verdict offer(const char *topic, int32_t partition, int64_t offset, const char *answer)
-{
-    const struct record record = { { slice_of_text(topic), partition, offset },
-                                   mark_of_hash((uint64_t)offset) };
-    const enum outcome outcome = OUTCOME_APPLIED;
-    enum verdict verdict;
-    struct claim claim = { .records = &record, .record_count = 1, .ret_verdicts = &verdict };
-    machine_claim(machine, &claim);
-    assert_int_equal(claim_status, STORE_OK);
-    store_claim_deinit(&claim);
-    if (verdict != VERDICT_NEW)
-        return verdict;
-    struct settlement settlement = { .claim_id = claim.ret_claim_id,
-                                     .records = &record,
-                                     .verdicts = &verdict,
-                                     .outcomes = &outcome,
-                                     .record_count = 1,
-                                     .reply = { answer[0] == '\0' ? 0 : 201, slice_of_text("text/plain"),
-                                                slice_of_text(answer) } };
-    machine_settle(machine, &settlement);
-    return verdict;
-}
-
-static enum verdict deliver(const char *topic, int32_t partition, int64_t offset)
-{
-    begin(MACHINE_OPEN);
-    enum verdict verdict = offer(topic, partition, offset, "");
-    commit();
-    return verdict;
-}
-
 static void fill(void)
 {
-    begin(MACHINE_OPEN);
+    walk_begin(MACHINE_OPEN);
     for (int32_t i = 0; i < PARTITIONS; i++)
-        assert_int_equal(offer("orders", i, 0, ""), VERDICT_NEW);
-    commit();
+        assert_int_equal(walk_offer("orders", i, 0, OUTCOME_APPLIED, ""), VERDICT_NEW);
+    walk_commit();
 }
 
 static size_t partition_count(void)
 {
-    struct machine_figures figures;
-    machine_figures_get(machine, &figures);
-    return (size_t)figures.partition_count;
+    return (size_t)walk_figures().partition_count;
 }
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */
-
-static bool step(struct question *question)
-{
-    begin(MACHINE_OPEN);
-    machine_ask(machine, question);
-    commit();
-    return machine_goes_on(question);
-}
-
-static size_t steps_to_the_end(struct question *question)
-{
-    size_t count = 1;
-    while (step(question))
-        count++;
-    return count;
-}
 
 static void assert_forgotten(const struct question *question, uint64_t count)
 {
@@ -155,7 +42,7 @@ static size_t history_row_count(uint32_t pid)
     size_t count = 0;
     struct slice value;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        for (uint64_t at = 0; pairs_next(rows, tables[i], pid, at, &at, &value); at++)
+        for (uint64_t at = 0; pairs_next(walk.rows, tables[i], pid, at, &at, &value); at++)
             count++;
     return count;
 }
@@ -164,9 +51,9 @@ static size_t history_row_count(uint32_t pid)
 static void assert_listed(int32_t first, int32_t last)
 {
     struct question question = { .kind = ASK_PARTITIONS, .row_count_max = 10000 };
-    begin(MACHINE_READ);
-    machine_ask(machine, &question);
-    commit();
+    walk_begin(MACHINE_READ);
+    machine_ask(walk.machine, &question);
+    walk_commit();
     assert_int_equal(question.ret_count, partition_count());
     assert_int_equal(question.ret_row_count, (size_t)(last - first) + 1);
     for (size_t i = 0; i < question.ret_row_count; i++)
@@ -176,21 +63,7 @@ static void assert_listed(int32_t first, int32_t last)
 
 static void assert_events(const char *const details[], size_t count)
 {
-    struct question question = { .kind = ASK_EVENTS, .row_count_max = 10 };
-    begin(MACHINE_READ);
-    machine_ask(machine, &question);
-    commit();
-    size_t found = 0;
-    for (size_t i = 0; i < question.ret_row_count; i++) {
-        const struct event_row *row = &question.ret.events[i];
-        if (row->kind != EVENT_FORGOTTEN)
-            continue;
-        assert_true(found < count);
-        assert_string_equal(row->topic, "orders");
-        assert_string_equal(row->detail, details[found++]);
-    }
-    assert_int_equal(found, count);
-    free(question.ret.any);
+    walk_assert_events(EVENT_FORGOTTEN, "orders", details, count);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------ */
@@ -204,16 +77,16 @@ static void test_a_topic_goes_in_steps_and_others_are_served_between_them(void *
     (void)state;
     fill();
     assert_true(history_row_count(1) > 0);
-    assert_int_equal(deliver("parcels", 0, offset++), VERDICT_NEW);
-    for (size_t before = partition_count(); step(&question); before = partition_count()) {
+    assert_int_equal(walk_deliver("parcels", 0, offset++), VERDICT_NEW);
+    for (size_t before = partition_count(); walk_step(&question); before = partition_count()) {
         assert_in_range(before - partition_count(), 1, STEP_PARTITIONS_MAX);
-        assert_int_equal(deliver("parcels", 0, offset++), VERDICT_NEW);
+        assert_int_equal(walk_deliver("parcels", 0, offset++), VERDICT_NEW);
     }
     assert_forgotten(&question, PARTITIONS);
     assert_int_equal(partition_count(), 1);
     for (uint32_t pid = 1; pid <= PARTITIONS; pid++)
         assert_int_equal(history_row_count(pid), 0);
-    assert_int_equal(deliver("parcels", 0, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("parcels", 0, 0), VERDICT_APPLIED);
     assert_events(details, 2);
 }
 
@@ -223,27 +96,27 @@ test_what_begins_anew_behind_a_step_is_not_forgotten_and_what_is_ahead_is_a_dupl
     struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
-    assert_true(step(&question));
+    assert_true(walk_step(&question));
     assert_listed(PARTITIONS - (int32_t)partition_count(), PARTITIONS - 1);
-    assert_true(step(&question));
+    assert_true(walk_step(&question));
     struct question one = forget_all_orders(1);
     one.partition = PARTITIONS - (int32_t)partition_count() - 1; /* the last that has gone */
-    assert_int_equal(steps_to_the_end(&one), 1);
+    assert_int_equal(walk_to_the_end(&one), 1);
     assert_int_equal(one.ret_status, QUESTION_NOT_FOUND);
-    assert_int_equal(deliver("orders", PARTITIONS, 0), VERDICT_NEW); /* one that nobody counted */
+    assert_int_equal(walk_deliver("orders", PARTITIONS, 0), VERDICT_NEW); /* one that nobody counted */
     assert_listed(PARTITIONS + 1 - (int32_t)partition_count(), PARTITIONS);
-    assert_int_equal(deliver("orders", 0, 0), VERDICT_NEW);
-    assert_int_equal(deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", 0, 0), VERDICT_NEW);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
     one.partition = PARTITIONS - 2; /* by another person, and then it comes again */
-    assert_int_equal(steps_to_the_end(&one), 1);
-    assert_int_equal(deliver("orders", PARTITIONS - 2, 0), VERDICT_NEW);
-    steps_to_the_end(&question);
+    assert_int_equal(walk_to_the_end(&one), 1);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 2, 0), VERDICT_NEW);
+    walk_to_the_end(&question);
     assert_forgotten(&question, PARTITIONS - 1);
     assert_int_equal(partition_count(), 3);
-    assert_int_equal(deliver("orders", PARTITIONS - 2, 0), VERDICT_APPLIED);
-    assert_int_equal(deliver("orders", 0, 0), VERDICT_APPLIED);
-    assert_int_equal(deliver("orders", PARTITIONS, 0), VERDICT_APPLIED);
-    assert_int_equal(deliver("orders", PARTITIONS - 1, 0), VERDICT_NEW);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 2, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", 0, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", PARTITIONS, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 1, 0), VERDICT_NEW);
 }
 
 /* A partition that a flight holds stays, under its pid. */
@@ -255,14 +128,14 @@ static void test_a_partition_has_one_turn_although_it_stays(void **state)
     struct claim claim = { .records = &record, .record_count = 1, .ret_verdicts = &verdict };
     (void)state;
     fill();
-    begin(MACHINE_OPEN);
-    machine_claim(machine, &claim);
-    commit();
-    assert_true(step(&question));
-    assert_int_equal(deliver("orders", 0, 0), VERDICT_NEW);
-    steps_to_the_end(&question);
+    walk_begin(MACHINE_OPEN);
+    machine_claim(walk.machine, &claim);
+    walk_commit();
+    assert_true(walk_step(&question));
+    assert_int_equal(walk_deliver("orders", 0, 0), VERDICT_NEW);
+    walk_to_the_end(&question);
     assert_forgotten(&question, PARTITIONS);
-    assert_int_equal(deliver("orders", 0, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", 0, 0), VERDICT_APPLIED);
 }
 
 static void test_what_has_changed_since_it_was_counted_stops_it_and_stays(void **state)
@@ -276,17 +149,17 @@ static void test_what_has_changed_since_it_was_counted_stops_it_and_stays(void *
     struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
-    assert_true(step(&question));
-    assert_int_equal(deliver("orders", PARTITIONS - 2, 5), VERDICT_NEW);
-    steps_to_the_end(&question);
+    assert_true(walk_step(&question));
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 2, 5), VERDICT_NEW);
+    walk_to_the_end(&question);
     assert_int_equal(question.ret_status, QUESTION_MISMATCH);
     assert_int_equal(question.ret_done_count, PARTITIONS - 2);
     assert_int_equal(question.ret_count, 3);
-    assert_int_equal(deliver("orders", PARTITIONS - 2, 5), VERDICT_APPLIED);
-    assert_int_equal(deliver("orders", PARTITIONS - 2, 0), VERDICT_APPLIED);
-    assert_int_equal(deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 2, 5), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 2, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
     question = forget_all_orders(question.ret_count);
-    assert_int_equal(steps_to_the_end(&question), 1);
+    assert_int_equal(walk_to_the_end(&question), 1);
     assert_forgotten(&question, 3);
     assert_int_equal(partition_count(), 0);
     assert_events(details, 4);
@@ -297,16 +170,13 @@ static void test_after_a_crash_the_rest_is_there_and_can_be_forgotten(void **sta
     struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
-    assert_true(step(&question));
-    machine_give_up(&question);
-    machine_free(machine);
-    rows_mem_begin(rows);
-    open_machine(2);
+    assert_true(walk_step(&question));
+    walk_crash(&question);
     size_t left_count = partition_count();
     assert_in_range(left_count, PARTITIONS - STEP_PARTITIONS_MAX, PARTITIONS - 1);
-    assert_int_equal(deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
+    assert_int_equal(walk_deliver("orders", PARTITIONS - 1, 0), VERDICT_APPLIED);
     question = forget_all_orders(left_count);
-    steps_to_the_end(&question);
+    walk_to_the_end(&question);
     assert_forgotten(&question, left_count);
     assert_int_equal(partition_count(), 0);
 }
@@ -319,17 +189,9 @@ static void test_a_step_that_fails_is_taken_again(void **state)
         struct question question = forget_all_orders(PARTITIONS);
         fill();
         for (size_t i = 0; i < which; i++)
-            assert_true(step(&question));
-        struct rows *snapshot = rows_mem_copy(rows);
-        begin(MACHINE_OPEN);
-        machine_ask(machine, &question);
-        machine_end(machine);
-        machine_forget(machine);
-        rows_mem_free(rows);
-        rows = snapshot;
-        rows_mem_begin(rows);
-        machine_load(machine, rows, 1);
-        steps_to_the_end(&question);
+            assert_true(walk_step(&question));
+        walk_fail(&question);
+        walk_to_the_end(&question);
         assert_forgotten(&question, PARTITIONS);
         assert_int_equal(partition_count(), 0);
     }
@@ -340,11 +202,11 @@ static void test_it_ends_when_the_ledger_may_not_be_written_any_more(void **stat
     struct question question = forget_all_orders(PARTITIONS);
     (void)state;
     fill();
-    assert_true(step(&question));
+    assert_true(walk_step(&question));
     size_t left_count = partition_count();
-    begin(MACHINE_READ);
-    machine_ask(machine, &question);
-    commit();
+    walk_begin(MACHINE_READ);
+    machine_ask(walk.machine, &question);
+    walk_commit();
     assert_false(machine_goes_on(&question));
     assert_int_equal(question.ret_status, QUESTION_FAILED);
     assert_int_equal(partition_count(), left_count);
@@ -354,15 +216,15 @@ static void test_the_answers_of_a_partition_go_in_steps_before_it(void **state)
 {
     struct question question = forget_all_orders(ANSWERS);
     (void)state;
-    begin(MACHINE_OPEN);
+    walk_begin(MACHINE_OPEN);
     for (int64_t i = 0; i < ANSWERS; i++)
-        assert_int_equal(offer("orders", 0, i, "booked"), VERDICT_NEW);
-    commit();
+        assert_int_equal(walk_offer("orders", 0, i, OUTCOME_APPLIED, "booked"), VERDICT_NEW);
+    walk_commit();
     assert_true(history_row_count(1) > ANSWERS);
-    assert_true(step(&question));
+    assert_true(walk_step(&question));
     assert_true(history_row_count(1) > 0);
-    assert_int_equal(deliver("orders", 0, 0), VERDICT_APPLIED);
-    steps_to_the_end(&question);
+    assert_int_equal(walk_deliver("orders", 0, 0), VERDICT_APPLIED);
+    walk_to_the_end(&question);
     assert_forgotten(&question, ANSWERS);
     assert_int_equal(history_row_count(1), 0);
     assert_int_equal(partition_count(), 0);
@@ -375,9 +237,9 @@ static void plant_past(uint32_t pid, const char *topic)
     struct value value;
     snprintf(row.topic, sizeof row.topic, "%s", topic);
     past_row_write(&row, &value);
-    rows_put(rows, key_slice(&key), value_slice(&value));
+    rows_put(walk.rows, key_slice(&key), value_slice(&value));
     key = key_pair(TABLE_MARKS, pid, 0);
-    rows_put(rows, key_slice(&key), slice_of(topic, 1));
+    rows_put(walk.rows, key_slice(&key), slice_of(topic, 1));
 }
 
 static void test_former_histories_go_in_steps_too(void **state)
@@ -386,16 +248,16 @@ static void test_former_histories_go_in_steps_too(void **state)
     struct question question = forget_all_orders(1);
     struct slice value;
     (void)state;
-    assert_int_equal(deliver("orders", 0, 0), VERDICT_NEW);
+    assert_int_equal(walk_deliver("orders", 0, 0), VERDICT_NEW);
     for (uint32_t pid = OURS; pid < END; pid++)
         plant_past(pid, pid < THEIRS ? "orders" : "parcels");
     plant_past(END, "orders");
-    assert_true(steps_to_the_end(&question) > 3);
+    assert_true(walk_to_the_end(&question) > 3);
     assert_forgotten(&question, 1);
     for (uint32_t pid = OURS; pid <= END; pid++) {
         struct key key = key_pair(TABLE_PAST, pid, 0);
         bool is_theirs = pid >= THEIRS && pid < END;
-        assert_int_equal(rows_get(rows, key_slice(&key), &value), is_theirs);
+        assert_int_equal(rows_get(walk.rows, key_slice(&key), &value), is_theirs);
         assert_int_equal(history_row_count(pid), is_theirs);
     }
 }
@@ -406,15 +268,15 @@ static void test_a_range_of_each_partition_goes_in_steps_and_the_partitions_stay
     (void)state;
     fill();
     question.first = question.last = 0;
-    assert_true(steps_to_the_end(&question) > 1);
+    assert_true(walk_to_the_end(&question) > 1);
     assert_forgotten(&question, PARTITIONS);
     assert_int_equal(partition_count(), PARTITIONS);
-    assert_int_equal(deliver("orders", 500, 0), VERDICT_NEW);
+    assert_int_equal(walk_deliver("orders", 500, 0), VERDICT_NEW);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, walk_setup, walk_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_a_topic_goes_in_steps_and_others_are_served_between_them),
         TEST(test_what_begins_anew_behind_a_step_is_not_forgotten_and_what_is_ahead_is_a_duplicate),

@@ -217,6 +217,41 @@ static void test_L02_a_topic_half_forgotten_when_the_disk_fails_goes_with_the_ne
     assert_int_equal(question.ret_status, QUESTION_NOT_FOUND);
 }
 
+static struct question ask_to_resolve(uint64_t expect_count)
+{
+    struct question question = { .kind = DO_RESOLVE,
+                                 .partition = -1,
+                                 .first = -1,
+                                 .last = -1,
+                                 .expect_count = expect_count,
+                                 .detail = "from a test" };
+    (void)desk_ask(&bed.desk, &question);
+    return question;
+}
+
+static void test_L02_doubts_half_resolved_when_the_disk_fails_go_with_the_next_try(void **state)
+{
+    enum { DOUBTS = DESK_RECORDS_MAX };
+    (void)state;
+    bed_open();
+    for (int64_t i = 0; i < DOUBTS; i++)
+        order_add(&a, "orders", 0, 2 * i, MARK_NONE);
+    assert_int_equal(desk_claim(&bed.desk, &a), STORE_OK);
+    assert_int_equal(desk_settle(&bed.desk, &a, OUTCOME_UNKNOWN), STORE_OK);
+    disk_fail(DISK_META_WRITE, 2, 1, EIO);
+    assert_int_equal(ask_to_resolve(DOUBTS).ret_status, QUESTION_FAILED);
+    assert_int_equal(disk_failure_count(), 1);
+    claim_at_last(&b, 1);
+    assert_int_equal(desk_settle(&bed.desk, &b, OUTCOME_NOT_SENT), STORE_OK);
+    struct question question = ask_to_resolve(0);
+    assert_int_equal(question.ret_status, QUESTION_MISMATCH);
+    assert_in_range(question.ret_count, 1, DOUBTS - 1);
+    question = ask_to_resolve(question.ret_count);
+    assert_int_equal(question.ret_status, QUESTION_OK);
+    assert_int_equal(ask_to_resolve(0).ret_status, QUESTION_OK);
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 0), RECORD_ABSENT);
+}
+
 static void test_a_waiting_delivery_is_told_when_the_disk_fails(void **state)
 {
     static struct order c;
@@ -499,6 +534,7 @@ int main(void)
         TEST(test_L01_an_outcome_outlives_several_failures),
         TEST(test_S1_while_the_disk_fails_nothing_is_answered_from_the_ledger),
         TEST(test_L02_a_topic_half_forgotten_when_the_disk_fails_goes_with_the_next_try),
+        TEST(test_L02_doubts_half_resolved_when_the_disk_fails_go_with_the_next_try),
         TEST(test_a_waiting_delivery_is_told_when_the_disk_fails),
         TEST(test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else),
         TEST(test_L04_a_ledger_without_any_room_left_keeps_its_promises),
