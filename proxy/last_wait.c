@@ -38,7 +38,8 @@ static void *watch(void *argument)
     if (is_over_by(wait, wait->until_ns))
         return NULL;
     LOG_EVENT(LOG_LEVEL_WARN, "drain.timeout",
-              "time is up: results that the ledger's disk has not taken will be in doubt at the next start",
+              "time is up: stopped at once; results that the ledger's disk has not taken will be in doubt at "
+              "the next start",
               log_integer("code", wait->code));
     _exit(wait->code);
 }
