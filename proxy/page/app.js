@@ -285,7 +285,7 @@
         /* The two above are told in this page's words already. */
         for (const text of status.warnings) {
             if (/ ((is|are) in doubt, the oldest|conflicts? waits? for a decision)/.test(text)) continue;
-            const isBad = /ledger (fails|is full)|disk of .* is full|has met \d+ partitions|VERIFY is off|mode.* is off/i.test(text);
+            const isBad = /ledger (fails|works, but failed|is full)|gave no 2xx|will get it again|disk of .* is full|has met \d+ partitions|VERIFY is off|mode.* is off/i.test(text);
             alerts.push({ key: text.replace(/\d+/g, "#"), tone: isBad ? "bad" : "warn", text });
         }
         if (alerts.every((alert) => alert.tone !== "bad"))

@@ -150,6 +150,18 @@ const stories = {
         });
     },
 
+    async target_down() {
+        await visit(async (page) => {
+            await page.getByText("Nothing needs you").waitFor();
+            await tell("set?status=401&apply=no&next=3");
+            for (const offset of [0, 1, 2]) assert.equal((await send(offset)).status, 401);
+            await page.locator('#alert-list li[data-tone="bad"]', { hasText: "most often so: status 401" }).waitFor();
+            assert.equal(await page.getByText("Nothing needs you").count(), 0);
+            assert.equal((await send(0)).status, 200);
+            await page.getByText("Nothing needs you").waitFor();
+        });
+    },
+
     async many() {
         await doubt([1, 2, 3]);
         await doubt([7], { topic: "other" });
@@ -352,6 +364,8 @@ const stories = {
                 step(`${name}: ${words.toLowerCase()}`);
             }
             await page.getByText("Nothing is in doubt.").waitFor();
+            await page.locator("#alert-list li", { hasText: "The target gave no 2xx in the last minutes" }).waitFor();
+            assert.equal((await send(23)).status, 200); /* the connector goes on, and the target with it */
             await page.getByText("Nothing needs you now").waitFor();
         });
     },

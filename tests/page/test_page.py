@@ -76,6 +76,9 @@ class Test(Story):
         self.tell("alert_to_resolved")
         self.assertEqual([self.applied(offset) for offset in (3, 4, 5)], [1, 1, 1])
 
+    def test_a_target_that_gives_no_success_is_what_needs_a_person(self):
+        self.tell("target_down")
+
     def test_many_doubts_are_resolved_by_filter_once_their_number_is_typed(self):
         self.tell("many")
 
