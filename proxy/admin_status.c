@@ -43,7 +43,8 @@ static void warn_of_ledger(json_t *warnings, const struct store_figures *figures
         admin_warn(
             warnings,
             "The disk of %s is full: new records get 503, and what comes of those on their way waits in "
-            "memory; make room on it, and all goes on by itself.",
+            "memory; make room on it (or raise the limit on the size of the process's files, if it has one), "
+            "and all goes on by itself.",
             settings->data_dir);
     else if (figures->is_full)
         admin_warn(warnings,

@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -24,5 +25,7 @@ int main(int argc, char **argv, char **envp)
 {
     if (!standard_descriptors_fill())
         return EX_OSERR;
+    /* A limit on the size of files is a disk that is full, and no reason to die in the middle of an exchange. */
+    signal(SIGXFSZ, SIG_IGN);
     return cli_main(argc, argv, envp);
 }

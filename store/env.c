@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <time.h>
@@ -500,6 +501,13 @@ void env_deinit(struct env *env)
 
 /* ---- room ------------------------------------------------------------------------------------------------------- */
 
+/* May the process make no file that reaches to END?  Its limit (setrlimit(2), RLIMIT_FSIZE) is that of a disk. */
+static bool is_beyond_limit(uint64_t end)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
+}
+
 bool env_reserve(struct env *env)
 {
     MDB_envinfo info;
@@ -509,6 +517,8 @@ bool env_reserve(struct env *env)
         mdb_env_get_fd(env->mdb, &fd) != 0)
         return true;
     uint64_t end = (info.me_last_pgno + 1) * stat.ms_psize;
+    if (is_beyond_limit(end + env->reserve_bytes / 2))
+        return false;
     if (env->reserved_to >= end + env->reserve_bytes / 2)
         return true;
     if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)end, (off_t)env->reserve_bytes) == 0) {
@@ -526,7 +536,12 @@ bool env_reserve(struct env *env)
 static bool is_disk_full(const struct env *env)
 {
     enum { WRITE_BYTES_MAX = 64 * 4096 }; /* MDB_COMMIT_PAGES */
+    char path[PATH_MAX];
+    struct stat file;
     struct statfs fs;
+    path_in(env, "ledger.mdb", path);
+    if (stat(path, &file) == 0 && is_beyond_limit((uint64_t)file.st_size + WRITE_BYTES_MAX))
+        return true;
     int fd = open(env->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd >= 0) {
         int error = fallocate(fd, 0, 0, WRITE_BYTES_MAX) == 0 ? 0 : errno;
@@ -541,7 +556,7 @@ static bool is_disk_full(const struct env *env)
  * mdb_page_flush). */
 int env_error_of(const struct env *env, int error)
 {
-    return error == EIO && is_disk_full(env) ? ENOSPC : error;
+    return error == EFBIG || (error == EIO && is_disk_full(env)) ? ENOSPC : error;
 }
 
 /* ---- copying ---------------------------------------------------------------------------------------------------- */

@@ -34,7 +34,8 @@ static struct slice slice_of_val(MDB_val val)
 
 enum rows_status rows_status_of(int error)
 {
-    bool is_full = error == MDB_MAP_FULL || error == MDB_TXN_FULL || error == ENOSPC || error == EDQUOT;
+    bool is_full = error == MDB_MAP_FULL || error == MDB_TXN_FULL || error == ENOSPC || error == EDQUOT ||
+                   error == EFBIG;
     return is_full ? ROWS_FULL : ROWS_FAILED;
 }
 

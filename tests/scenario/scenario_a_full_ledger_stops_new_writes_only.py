@@ -5,6 +5,7 @@ recorded, duplicates are answered, and everything that was answered is still the
 
 import errno
 import os
+import resource
 import subprocess
 
 import harness
@@ -97,6 +98,39 @@ class Test(Filled):
         self.assertEqual([call.result().status for call in running], [200] * 10)
         self.restart()
         self.assertEqual({self.state(n, "inflight") for n in range(10)}, {"applied"})
+
+
+class SmallFiles(Filled):
+    """A limit on the size of files is a disk that is full; its signal would end the program in the middle of an exchange."""
+
+    def limit(self, byte_count):
+        resource.prlimit(self.proxy.process.pid, resource.RLIMIT_FSIZE, (byte_count, resource.RLIM_INFINITY))
+
+    def stop_by(self, byte_count):
+        """Batches until the limit stops them; then what is known is a duplicate, and with the limit gone all goes on."""
+        self.limit(byte_count)
+        first, answer = self.sent, None
+        while answer is None or answer.status == 200:
+            self.assertLess(self.sent, first + 100000)
+            some = [record("orders", 0, n * 70000) for n in range(self.sent, self.sent + 500)]
+            answer = harness.Answer(*self.proxy.post("/in", b"[" + b",".join(some) + b"]"))
+            self.sent += 500
+        self.assert_own(answer, 503, "refused")
+        self.assertIn(answer.json()["error"], ("ledger-full", "ledger-failed"))
+        wait_for(lambda: self.send(0).outcome == "duplicate", "duplicates to be answered", PATIENCE, [self.proxy.log])
+        self.assert_told("disk", "the limit on the size of the process's files", "make room on that of SINKONCE_DATA_DIR")
+        self.limit(resource.RLIM_INFINITY)
+        wait_for(lambda: self.send(self.sent * 70000).status == 200, "writes to go on", PATIENCE, [self.proxy.log])
+        self.sent += 1
+        self.assertEqual((self.doubts(), self.target.stats()["duplicates"]), ([], 0))
+
+    def test_L_05_a_limit_on_the_size_of_files_is_a_full_disk_and_kills_nobody(self):
+        self.serve()
+        self.assertEqual(self.send(0).status, 200)
+        self.sent = 1
+        ledger = os.path.join(self.proxy.data_dir, "ledger.mdb")
+        self.stop_by(os.path.getsize(ledger) + (6 << 20))  # seen before it is met
+        self.stop_by(os.path.getsize(ledger))  # met
 
 
 class SmallDisk(Filled):

@@ -332,13 +332,12 @@ static void test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else(void **stat
     assert_int_equal(a.verdicts[0], VERDICT_NEW);
 }
 
-static void test_L04_a_ledger_without_any_room_left_keeps_its_promises(void **state)
+static void no_room_left(int error)
 {
-    (void)state;
     bed_open();
     apply(1);
     assert_int_equal(claim(&a, 2), STORE_OK);
-    disk_fail(DISK_DATA_WRITE, 1, 1000000, ENOSPC);
+    disk_fail(DISK_DATA_WRITE, 1, 1000000, error);
     assert_int_equal(claim(&b, 3), STORE_FULL);
     assert_int_equal(claim(&b, 1), STORE_OK); /* what is committed is still answered */
     assert_int_equal(b.verdicts[0], VERDICT_APPLIED);
@@ -351,6 +350,24 @@ static void test_L04_a_ledger_without_any_room_left_keeps_its_promises(void **st
     while (claim(&b, 3) != STORE_OK)
         usleep(5000);
     assert_int_equal(b.verdicts[0], VERDICT_NEW);
+}
+
+static void test_L04_a_ledger_without_any_room_left_keeps_its_promises(void **state)
+{
+    (void)state;
+    no_room_left(ENOSPC);
+}
+
+static void test_L04_a_quota_that_is_used_up_is_no_failing_disk(void **state)
+{
+    (void)state;
+    no_room_left(EDQUOT);
+}
+
+static void test_L04_a_file_that_may_grow_no_more_is_no_failing_disk(void **state)
+{
+    (void)state;
+    no_room_left(EFBIG);
 }
 
 static void write_filler(const char *path)
@@ -538,6 +555,8 @@ int main(void)
         TEST(test_a_waiting_delivery_is_told_when_the_disk_fails),
         TEST(test_L04_Z14_a_full_ledger_stops_claims_and_nothing_else),
         TEST(test_L04_a_ledger_without_any_room_left_keeps_its_promises),
+        TEST(test_L04_a_quota_that_is_used_up_is_no_failing_disk),
+        TEST(test_L04_a_file_that_may_grow_no_more_is_no_failing_disk),
         TEST(test_L04_kept_answers_make_room_before_a_claim_is_refused),
         TEST(test_L05_L06_a_full_disk_refuses_claims_and_the_process_lives),
         TEST(test_L05_a_write_that_is_cut_short_on_a_full_disk_is_no_failing_disk),
