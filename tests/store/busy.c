@@ -75,6 +75,7 @@ void busy_change(struct machine *machine, enum question_kind kind, int64_t first
     question.expect_count = question.ret_count;
     if (question.ret_status == QUESTION_MISMATCH) /* now the count is known */
         machine_ask(machine, &question);
+    machine_give_up(&question); /* rows that are damaged end it in the middle */
 }
 
 void busy_ask_everything(struct machine *machine)
@@ -95,6 +96,7 @@ void busy_ask_everything(struct machine *machine)
         if (kind == DO_BACKUP)
             continue; /* not the machine's */
         machine_ask(machine, &question);
+        machine_give_up(&question);
         free(question.ret.any);
     }
 }

@@ -571,6 +571,15 @@ static void event_settle(void)
     order->state = FREE;
 }
 
+/* False: the batch is lost, and the question with it. */
+static bool change(struct question *question)
+{
+    machine_ask(machine, question);
+    if (!is_sound())
+        machine_give_up(question);
+    return is_sound();
+}
+
 static void event_resolve(void)
 {
     int partition = (int)pick(PARTITIONS);
@@ -596,8 +605,7 @@ static void event_resolve(void)
                                  .last = base[partition] + to,
                                  .is_applied = is_applied,
                                  .expect_count = count };
-    machine_ask(machine, &question);
-    if (!is_sound())
+    if (!change(&question))
         return;
     assert_int_equal(question.ret_status, QUESTION_OK);
     assert_int_equal(question.ret_count, count);
@@ -656,8 +664,7 @@ static void event_open_window(void)
                                  .first = base[partition] + first,
                                  .last = base[partition] + last,
                                  .until_ms = 1000000 + now_ms + 1 + pick(500) };
-    machine_ask(machine, &question);
-    if (!is_sound())
+    if (!change(&question))
         return;
     assert_int_equal(question.ret_status, is_free ? QUESTION_OK : QUESTION_MISMATCH);
     if (is_free)
@@ -668,8 +675,7 @@ static void event_close_window(void)
 {
     struct window *window = &model.windows[pick(WINDOWS)];
     struct question question = { .kind = DO_REPLAY_CLOSE, .id = window->id };
-    machine_ask(machine, &question);
-    if (!is_sound())
+    if (!change(&question))
         return;
     assert_int_equal(question.ret_status, window->id != 0 ? QUESTION_OK : QUESTION_NOT_FOUND);
     assert_int_equal(question.ret_count, window->replayed_count);
@@ -716,8 +722,7 @@ static void event_forget(void)
                                  .first = is_whole ? -1 : base[partition] + from,
                                  .last = is_whole ? -1 : base[partition] + to,
                                  .expect_count = count };
-    machine_ask(machine, &question);
-    if (!is_sound())
+    if (!change(&question))
         return;
     assert_int_equal(question.ret_count, count);
     assert_int_equal(question.ret_status, QUESTION_OK);
