@@ -19,7 +19,7 @@ static const struct gate_row {
     [GATE_NO_TOKEN_SET] = { "no-admin-token", 403,
                             "changes from beyond loopback need SINKONCE_ADMIN_TOKEN, and it is not set; set "
                             "it, or "
-                            "send the change from this machine" },
+                            "send the change from the same machine or, where it runs in one, container" },
     [GATE_NOT_AUTHORIZED] = { "not-authorized", 401,
                               "send Authorization: Bearer with a value of SINKONCE_ADMIN_TOKEN" },
     [GATE_FOREIGN_HOST] = { "foreign-host", 403,

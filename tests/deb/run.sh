@@ -86,7 +86,7 @@ make_system() {
     cp tests/deb/life.sh conf/systemd/credentials.conf "$root/root/"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     chroot "$root" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-        --no-install-recommends systemd procps adduser' >"$work/apt.log" 2>&1 ||
+        --no-install-recommends systemd procps adduser dbus' >"$work/apt.log" 2>&1 ||
         { tail -n 3 "$work/apt.log"; skip "systemd cannot be installed in the throw-away system"; }
 }
 
