@@ -160,6 +160,18 @@ static const char *refusal_of(const struct settings *settings, const struct iden
     return is_unkeyed && settings->is_unkeyed_rejected ? finish_rows[FINISH_UNKEYED_REFUSED].words : NULL;
 }
 
+/* What becomes of its records.  Single ones are never mixed, signed or not. */
+static const char *decide_enforced(const struct identified *identified)
+{
+    if (!identified->is_uncuttable || (identified->site_count < 2 && identified->record_count < 2))
+        return "records that are new are sent on; those that the target has are left out";
+    if (without_record_count(identified) == 0)
+        return "it is signed or opaque and cannot be cut: it is sent on when all its records are new, "
+               "left out when the target has them all, and gets 503 when it is mixed";
+    return "it is signed or opaque and cannot be cut: it is sent on when all its records are new; once the "
+           "target has one of them it gets 503, because nobody knows whether it has what has no coordinates";
+}
+
 /* What exchange.c does with it; the sentence of a refusal is the refusal's own. */
 static const char *decide(const struct settings *settings, const struct identified *identified,
                           bool *ret_is_sent)
@@ -173,7 +185,7 @@ static const char *decide(const struct settings *settings, const struct identifi
     if (identified->record_count == 0)
         return "no rule matched: it is sent on untouched, as often as it comes";
     return settings->mode == MODE_ENFORCE
-               ? "records that are new are sent on; those that the target has are left out"
+               ? decide_enforced(identified)
                : "SINKONCE_MODE is observe: it is sent on whole, and what would have been left out is "
                  "counted";
 }

@@ -559,6 +559,17 @@ class Alone(unittest.TestCase):
         self.assertIn("did you mean SINKONCE_MODE", self.explain(body="", env={"SINKONCE_MOD": "x"}, code=78))
         self.assertIn("cannot be read", self.explain("/nonexistent", body="", code=1))
 
+    def test_explain_says_what_becomes_of_a_batch_that_cannot_be_cut(self):
+        one, other = ('{"__topic":"t","__partition":0,"__offset":%d}' % offset for offset in (1, 2))
+        signed = ("--header", "Content-MD5: x")
+        for elements, header, words in (((one, other), (), "those that the target has are left out"),
+                                        ((one,), signed, "those that the target has are left out"),
+                                        ((one, other), signed, "gets 503 when it is mixed"),
+                                        ((one, '{"no":"coordinates"}'), signed, "once the target has one of them it gets 503")):
+            found = self.explain(*header, body="[%s]" % ",".join(elements))
+            self.assertIn(words, found["decision"])
+            self.assertEqual(found["cuttable"], header == ())
+
     def test_explain_says_where_it_looked_in_vain_and_what_to_set(self):
         found = self.explain(body='[{"a":1}]')
         self.assertEqual((found["element_count"], found["element_without_record_count"]), (None, None))
