@@ -20,6 +20,7 @@ struct program_state {
     size_t reload_late_count; /* event loops that stand still, and have not taken what it changed */
     uint64_t started_ms;      /* Unix time */
     enum mode mode;           /* the setting, or what an operator has changed it to */
+    const char *ledger_fades; /* how the data folder forgets by itself (serve_ledger.h); NULL: it does not */
 };
 
 /* What the admin port may have done to the rest of the program.  Each changes the program's state accordingly. */

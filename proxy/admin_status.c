@@ -119,8 +119,11 @@ static void warn_of_probes(json_t *warnings)
             "rules, and at sinkonce_probes_total.");
 }
 
-static void warn_of_settings(json_t *warnings, const struct settings *settings)
+static void warn_of_settings(json_t *warnings, const struct program_state *state,
+                             const struct settings *settings)
 {
+    if (state->ledger_fades != NULL)
+        admin_warn(warnings, "SINKONCE_DATA_DIR=%s %s.", settings->data_dir, state->ledger_fades);
     if (settings->in_doubt == IN_DOUBT_RETRY && settings->key_header[0] == '\0')
         admin_warn(
             warnings,
@@ -212,7 +215,7 @@ void admin_on_status(struct admin_call *call)
     admin_warn_of_recent(warnings, call->admin);
     warn_of_probes(warnings);
     warn_of_mode(warnings, state, settings);
-    warn_of_settings(warnings, settings);
+    warn_of_settings(warnings, state, settings);
     warn_of_credentials(warnings, call->admin, now_ms);
     warn_of_age(warnings, &figures, now_ms);
     uint64_t uptime_ms = now_ms > state->started_ms ? now_ms - state->started_ms : 0;

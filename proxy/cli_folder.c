@@ -6,6 +6,7 @@
  * at, not kept: a shared one is asked for and let go in the same breath.
  */
 #include "cli_commands.h"
+#include "serve_ledger.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -87,6 +88,14 @@ static void note_space(const struct settings *settings)
                 (unsigned long long)(free_bytes >> 20), settings->data_dir);
 }
 
+/* Nor this: somebody may want it so for a trial. */
+static void note_place(const char *folder)
+{
+    const char *fades = serve_ledger_fades(folder);
+    if (fades != NULL)
+        fprintf(stderr, "note: SINKONCE_DATA_DIR=%s %s\n", folder, fades);
+}
+
 static int check_present(const struct settings *settings)
 {
     const char *folder = settings->data_dir;
@@ -95,6 +104,7 @@ static int check_present(const struct settings *settings)
     const int lock_code = check_lock(folder);
     const int writing_code = check_writing(folder);
     note_space(settings);
+    note_place(folder);
     return lock_code != 0 ? lock_code : writing_code;
 }
 

@@ -339,6 +339,7 @@ int serve(const struct settings *settings, char *const environment[])
         credentials_release(server.program.credentials);
         return code;
     }
+    server.state.ledger_fades = serve_ledger_fades(settings->data_dir);
     code = server_run(&server);
     server_stop(&server, code);
     if (code == EX_OK)

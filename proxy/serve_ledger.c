@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -71,6 +72,33 @@ struct store_options serve_ledger_options(const struct settings *settings)
     };
 }
 
+/* Numbers of linux/magic.h. */
+const char *serve_ledger_fades(const char *folder)
+{
+    enum { TMPFS = 0x01021994, RAMFS = 0x858458F6, OVERLAYFS = 0x794C7630 };
+    struct statfs fs;
+    if (statfs(folder, &fs) != 0)
+        return NULL;
+    switch ((unsigned)fs.f_type) {
+    case TMPFS:
+    case (unsigned)RAMFS:
+        return "lies in memory (tmpfs): a restart of the machine forgets the ledger, and what was applied "
+               "may be sent again";
+    case OVERLAYFS:
+        return "lies in a container's own layer (overlayfs): the ledger goes with it, and what was applied "
+               "may be sent again";
+    default:
+        return NULL;
+    }
+}
+
+static void log_place(const char *folder)
+{
+    const char *fades = serve_ledger_fades(folder);
+    if (fades != NULL)
+        LOG_EVENT(LOG_LEVEL_WARN, "config.risky", fades, log_text("SINKONCE_DATA_DIR", folder));
+}
+
 int serve_ledger_open(const struct settings *settings, struct store **ret_store)
 {
     struct store_options options = serve_ledger_options(settings);
@@ -81,6 +109,7 @@ int serve_ledger_open(const struct settings *settings, struct store **ret_store)
     enum store_open_status status = store_open(&options, ret_store, why, sizeof why);
     if (status == STORE_OPENED) {
         log_opened(*ret_store);
+        log_place(settings->data_dir);
         return EX_OK;
     }
     LOG_EVENT(LOG_LEVEL_ERROR, status == STORE_LOCKED ? "ledger.locked" : "ledger.error", why,

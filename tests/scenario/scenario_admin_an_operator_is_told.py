@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import tempfile
 import time
 import unittest
 
@@ -21,16 +22,17 @@ class Test(harness.Scenario):
     # warnings
 
     def assert_warned(self, *words):
-        """One sentence for each of WORDS, beside that of a new ledger, and no other."""
-        found = [text for text in self.warnings() if "less than a day old" not in text]
+        """One sentence for each of WORDS, beside that of a new ledger and of the file system that the tests are given, and no
+        other."""
+        found = [text for text in self.warnings() if "less than a day old" not in text and "SINKONCE_DATA_DIR=/" not in text]
         self.assertEqual(len(found), len(words), found)
         for part in words:
             self.assertEqual(len([text for text in found if part in text]), 1, found)
 
     def test_a_new_ledger_is_told_as_such_and_nothing_else_is_wrong(self):
         self.serve()
-        self.assertEqual(len(self.warnings()), 1)
-        self.assertIn("less than a day old", self.warnings()[0])
+        self.assertIn("less than a day old", self.warnings()[-1])
+        self.assert_warned()
         self.send(1)
         self.assert_warned()
 
@@ -74,6 +76,16 @@ class Test(harness.Scenario):
         self.restart()
         self.assertNotIn("less than a day old", str(self.warnings()))
         self.assert_warned("1 record is in doubt, the oldest for 17")  # 172,800 seconds and a few
+
+    @unittest.skipUnless(os.path.ismount("/dev/shm"), "no file system in memory here")
+    def test_a_ledger_in_memory_is_told_by_log_and_status_and_check(self):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            told = "SINKONCE_DATA_DIR=%s lies in memory (tmpfs)" % folder
+            self.serve(DATA_DIR=folder)
+            self.assertIn(told, str(self.warnings()))
+            self.assert_logged({"event": "config.risky", "SINKONCE_DATA_DIR": folder})
+            self.proxy.stop()
+            self.assertIn("note: " + told, self.proxy.run("check").stderr)
 
     def test_a_target_that_is_down_and_a_wrong_token_are_told_while_they_are_so(self):
         self.serve(CLIENT_TOKEN="sesame", CONNECT_RETRIES="0")
