@@ -306,12 +306,19 @@ uint64_t applied_count_in(struct machine *machine, const struct partition *parti
 
 /* ---- folding ---------------------------------------------------------------------------------------------------- */
 
+/* The end of the chunks that lie wholly below the window. */
+static uint64_t window_end(const struct machine *machine, const struct partition *partition)
+{
+    int64_t highest = partition->row.highest;
+    if (highest < 0 || (uint64_t)highest <= machine->settings.window)
+        return 0;
+    return ((uint64_t)highest - machine->settings.window) / CHUNK_OFFSETS;
+}
+
 /* The end of what may be folded: below the window, and never over an open record. */
 static uint64_t fold_limit(const struct machine *machine, const struct partition *partition)
 {
-    if ((uint64_t)partition->row.highest <= machine->settings.window)
-        return 0;
-    uint64_t limit = ((uint64_t)partition->row.highest - machine->settings.window) / CHUNK_OFFSETS;
+    uint64_t limit = window_end(machine, partition);
     if (partition->opens.count > 0 && chunk_of(partition->opens.at[0]->first) < limit)
         limit = chunk_of(partition->opens.at[0]->first);
     return limit;
@@ -390,14 +397,28 @@ static void chunk_is_full(struct machine *machine, struct partition *partition, 
     full_add(machine, partition, number, (struct full_row){ number, chunk_first(number), 0 });
 }
 
-/* FIRST is about to be applied: does it leave a hole that is none of a ragged partition? */
-static void leave_behind(const struct machine *machine, struct partition *partition, int64_t first)
+/* Nothing below chunk END is folded any more. */
+static void fold_past(struct machine *machine, struct partition *partition, uint64_t end)
 {
-    struct part_row *row = &partition->row;
-    bool is_leap = row->highest >= 0 && first > row->highest &&
-                   (uint64_t)(first - row->highest) > machine->settings.window;
-    if (is_leap && row->folded_to < chunk_of(first))
-        row->folded_to = chunk_of(first);
+    if (partition->row.folded_to >= end)
+        return;
+    partition->row.folded_to = end;
+    partitions_touch(machine, partition);
+}
+
+/* FIRST is about to be applied: does it leave a hole that is none of a ragged partition? */
+static void leave_behind(struct machine *machine, struct partition *partition, int64_t first)
+{
+    int64_t highest = partition->row.highest;
+    if (highest >= 0 && first > highest && (uint64_t)(first - highest) > machine->settings.window)
+        fold_past(machine, partition, chunk_of(first));
+}
+
+/* What was open held up the folding until now, and the next record would fold it with all that lies about it. */
+void applied_set_free(struct machine *machine, struct partition *partition, int64_t last)
+{
+    if (chunk_of(last) < window_end(machine, partition))
+        fold_past(machine, partition, chunk_of(last) + 1);
 }
 
 /* FIRST to LAST lie in one chunk and in no interval. */

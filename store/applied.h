@@ -21,6 +21,10 @@ struct applied_piece applied_piece_at(struct machine *machine, const struct part
 /* FIRST to LAST are applied now; some may have been before. */
 void applied_add(struct machine *machine, struct partition *partition, int64_t first, int64_t last);
 
+/* What was open up to LAST is not applied, and open no more: it may be delivered again, however far behind it lies, and is
+ * never taken for a gap of folded ground. */
+void applied_set_free(struct machine *machine, struct partition *partition, int64_t last);
+
 /* The first applied offset at OFFSET or behind it, up to LIMIT; false: none. */
 MUST_CHECK bool applied_next(struct machine *machine, const struct partition *partition, int64_t offset,
                              int64_t limit, int64_t *ret_offset);

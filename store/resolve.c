@@ -12,6 +12,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include "applied.h"
 #include "audit.h"
 #include "opens.h"
 #include "partitions.h"
@@ -58,7 +59,7 @@ static void resolve(struct machine *machine, struct open_range *range, int64_t f
                     const struct question *question, bool is_noted)
 {
     char detail[192];
-    const struct partition *partition = range->partition;
+    struct partition *partition = range->partition;
     range = opens_carve(machine, range, first, last);
     if (range == NULL)
         return;
@@ -70,6 +71,7 @@ static void resolve(struct machine *machine, struct open_range *range, int64_t f
     } else {
         machine->figures.resolved_not_applied += count;
         opens_remove(machine, range);
+        applied_set_free(machine, partition, last);
     }
     if (is_noted)
         audit_event(machine, EVENT_RESOLVED, partition, first, last, detail);

@@ -40,7 +40,10 @@ void settle_applied(struct machine *machine, struct open_range *range)
 static void give_back(struct machine *machine, struct open_range *range, bool is_refused)
 {
     if (range->row.attempts <= 1) {
+        struct partition *partition = range->partition;
+        int64_t last = range->row.last;
         opens_remove(machine, range);
+        applied_set_free(machine, partition, last);
         return;
     }
     range->row.attempts -= !is_refused;

@@ -4,7 +4,7 @@ policy that was set, by a late answer, or by a person.
 """
 
 import harness
-from harness import PATIENCE, straight_and_killed, wait_for
+from harness import PATIENCE, key, straight_and_killed, wait_for
 
 
 class Test(harness.Scenario):
@@ -174,6 +174,21 @@ class Test(harness.Scenario):
         self.assertEqual((entered["topic"], entered["first"], resolved["first"]), ("orders", 1, 1))
         self.assertIn("row 17 of the ledger", resolved["detail"])
         self.assertIn("127.0.0.1", resolved["detail"])
+
+    @straight_and_killed
+    def test_Z_11_a_record_that_is_not_applied_is_sent_when_it_comes_again_far_below_the_window(self):
+        self.serve(WINDOW="65536")
+        self.send(0)
+        self.doubt(5, apply="no")
+        for offset in range(60000, 360000, 60000):
+            self.assertEqual(self.send(offset).status, 200)
+        self.between()
+        self.assertEqual(self.proxy.resolve(key("orders", 0, 5), False)[0], 200)
+        self.between()
+        self.assertEqual(self.send(360000).status, 200)  # which would fold the ground about it
+        self.between()
+        self.assertEqual((self.send(5).status, self.applied(5)), (200, 1))
+        self.assertTrue(self.send(5).is_replayed)
 
 
 if __name__ == "__main__":

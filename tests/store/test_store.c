@@ -119,6 +119,53 @@ static void test_Z11_a_stray_record_far_ahead_loses_none_of_those_that_go_on(voi
     assert_int_equal(figures.below_window_count, 0);
 }
 
+static void walk(int64_t first, int64_t last)
+{
+    for (int64_t offset = first; offset <= last; offset += 60000)
+        assert_int_equal(desk_offer(&bed.desk, "orders", 0, offset, 1, MARK_NONE, OUTCOME_APPLIED),
+                         VERDICT_NEW);
+}
+
+/* Of two old doubts the later one is decided first.  What comes next would fold the ground about them. */
+static void test_Z11_an_old_doubt_that_is_not_applied_may_come_again_however_far_behind_it_lies(void **state)
+{
+    static const int64_t doubts[] = { 140000, 10 };
+    (void)state;
+    bed.options.window = 65536;
+    bed_open();
+    walk(0, 0);
+    for (size_t i = 0; i < 2; i++)
+        desk_offer(&bed.desk, "orders", 0, doubts[i], 3, MARK_NONE, OUTCOME_UNKNOWN);
+    walk(60000, 600000);
+    for (size_t i = 0; i < 2; i++) {
+        struct question question = { .kind = DO_RESOLVE, .topic = "orders", .expect_count = 3 };
+        question.first = doubts[i];
+        question.last = doubts[i] + 2;
+        assert_int_equal(desk_ask(&bed.desk, &question), STORE_OK);
+        assert_int_equal(question.ret_status, QUESTION_OK);
+        walk(660000 + 60000 * (int64_t)i, 660000 + 60000 * (int64_t)i);
+    }
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(desk_offer(&bed.desk, "orders", 0, doubts[i], 3, MARK_NONE, OUTCOME_APPLIED),
+                         VERDICT_NEW);
+    assert_int_equal(desk_state(&bed.desk, "orders", 0, 300001), RECORD_BELOW_WINDOW); /* folding goes on */
+}
+
+static void test_Z11_what_was_on_its_way_for_long_and_is_refused_may_come_again(void **state)
+{
+    static struct order order;
+    (void)state;
+    bed.options.window = 65536;
+    bed_open();
+    walk(0, 0);
+    order_init(&order, "orders", 0, 10, 3);
+    assert_int_equal(desk_claim(&bed.desk, &order), STORE_OK);
+    walk(60000, 600000);
+    assert_int_equal(desk_settle(&bed.desk, &order, OUTCOME_NOT_APPLIED), STORE_OK);
+    walk(660000, 660000);
+    assert_int_equal(desk_offer(&bed.desk, "orders", 0, 10, 3, MARK_NONE, OUTCOME_APPLIED), VERDICT_NEW);
+}
+
 static void test_a_claim_of_many_thousand_records_is_taken_whole(void **state)
 {
     enum { MANY = 100000 };
@@ -497,6 +544,8 @@ int main(void)
         TEST(test_several_threads_that_deliver_one_stream_send_each_record_once),
         TEST(test_Z11_a_redelivery_far_below_the_window_is_dropped_and_counted),
         TEST(test_Z11_a_stray_record_far_ahead_loses_none_of_those_that_go_on),
+        TEST(test_Z11_an_old_doubt_that_is_not_applied_may_come_again_however_far_behind_it_lies),
+        TEST(test_Z11_what_was_on_its_way_for_long_and_is_refused_may_come_again),
         TEST(test_a_claim_of_many_thousand_records_is_taken_whole),
         TEST(test_a_window_and_what_it_has_sent_again_outlive_a_restart),
         TEST(test_a_window_closes_when_its_time_is_over),
