@@ -75,10 +75,13 @@ static void look_at_failures(struct target_look *look, uint64_t count, const cha
     va_end(arguments);
 }
 
+/* While nobody writes, what it says to other requests (GET / of a load balancer) is no matter. */
 static void warn_of_target(json_t *warnings, const struct admin_sample *before,
                            const struct admin_sample *now)
 {
     struct target_look look = { .success_count = 0 };
+    if (now->keyed + now->unkeyed == before->keyed + before->unkeyed)
+        return;
     for (size_t i = 0; i < ADMIN_CAUSE_COUNT; i++)
         look_at_failures(&look, now->target_errors[i] - before->target_errors[i], "%s", causes[i].words);
     for (size_t i = 0; i < ADMIN_CODE_COUNT; i++) {

@@ -415,6 +415,7 @@ static void test_a_target_without_any_success_is_told_with_what_most_attempts_me
 {
     (void)state;
     last_minutes_begin();
+    metrics_add(COUNTER_RECORDS, 1);
     metrics_target_response(401);
     metrics_add(COUNTER_TARGET_ERROR_TLS, 1);
     get("/status");
@@ -430,6 +431,19 @@ static void test_a_target_without_any_success_is_told_with_what_most_attempts_me
     metrics_target_response(204);
     get("/status");
     assert_int_equal(warning_count(), 0);
+}
+
+static void test_what_a_target_says_while_nobody_writes_is_no_warning(void **state)
+{
+    (void)state;
+    last_minutes_begin();
+    for (int i = 0; i < 10; i++)
+        metrics_target_response(404);
+    get("/status");
+    assert_int_equal(warning_count(), 0);
+    metrics_add(COUNTER_RECORDS, 1);
+    get("/status");
+    assert_int_equal(warning_count(), 1);
 }
 
 static void test_what_failed_in_the_last_minutes_is_told_until_they_are_over(void **state)
@@ -1149,6 +1163,7 @@ int main(void)
         TEST(test_status_warns_in_a_sentence_for_each_thing_to_do),
         TEST(test_a_doubt_of_this_moment_is_no_warning_yet),
         TEST(test_a_target_without_any_success_is_told_with_what_most_attempts_met),
+        TEST(test_what_a_target_says_while_nobody_writes_is_no_warning),
         TEST(test_what_failed_in_the_last_minutes_is_told_until_they_are_over),
         TEST(test_a_program_that_stops_says_so_and_not_how_to_go_on),
         TEST(test_config_gives_every_setting_and_hides_secrets),
