@@ -169,8 +169,12 @@ static void log_end(const struct exchange *ex)
             log_reason(ex, LOG_LEVEL_WARN, "record.held", log_text("detail", "it was in doubt before"));
         break;
     case FINISH_CONFLICT:
+        log_reason(ex, LOG_LEVEL_ERROR, "record.conflict",
+                   log_text("remedy", "say what it is: sinkonce conflicts list, or GET /conflicts"));
+        break;
     case FINISH_CONTRADICTION:
-        log_reason(ex, LOG_LEVEL_ERROR, "record.conflict", log_text("detail", ""));
+        log_reason(ex, LOG_LEVEL_ERROR, "record.conflict",
+                   log_text("remedy", "look at what puts the coordinates into each element"));
         break;
     case FINISH_UNCUTTABLE:
         log_reason(ex, LOG_LEVEL_ERROR, "record.uncuttable",
@@ -207,9 +211,10 @@ static void log_end(const struct exchange *ex)
         break;
     default:
         if (!ex->is_keyed && is_write(ex) && is_sent(ex))
-            LOG_EVENT_LIMITED(LOG_LEVEL_INFO, "record.unkeyed",
-                              "a write without coordinates was forwarded untouched",
-                              log_slice("path", ex->request->head.path));
+            LOG_EVENT_LIMITED(
+                LOG_LEVEL_INFO, "record.unkeyed",
+                "a write without coordinates was forwarded untouched; sinkonce explain says why",
+                log_slice("path", ex->request->head.path));
     }
 }
 

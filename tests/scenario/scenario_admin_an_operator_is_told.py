@@ -153,6 +153,7 @@ class Test(harness.Scenario):
         self.assert_metric("unkeyed_records_total", 50)
         lines = self.logged("record.unkeyed")
         self.assertGreaterEqual(len(lines), 1)
+        self.assertIn("sinkonce explain says why", lines[0]["msg"])
         self.assertLessEqual(len(lines), 1 + (time.monotonic() - begin) // 10)
 
     def test_a_doubt_says_what_the_target_answered_and_one_that_is_held_does_not_hide_it(self):

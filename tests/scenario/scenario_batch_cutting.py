@@ -71,6 +71,7 @@ class Codings(BatchScenario):
                 self.assert_own(answer, 503, "conflict", "contradiction")
                 self.assertEqual(answer.json()["records"], [{"topic": name, "partition": 0, "offset": 1}])
                 self.assertEqual((self.written(), self.states(1, 2, topic=name)), ([], ["absent", "absent"]))
+        self.assert_logged({"event": "record.conflict", "remedy": "look at what puts the coordinates into each element"})
         signed = array([record(7, n=1), record(7, n=2)])  # goes whole: nothing is lost
         self.deliver(signed, headers={"Digest": "sha-256=x"})
         self.assertEqual(self.written()[-1].body, signed)

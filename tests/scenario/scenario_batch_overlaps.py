@@ -65,7 +65,8 @@ class Test(BatchScenario):
         self.assert_own(answer, 503, "conflict", "conflict")
         named = {"topic": "orders", "partition": 0, "offset": 1}
         self.assertEqual((answer.json()["records"], answer.json()["total"]), ([named], 1))
-        self.assert_logged({"event": "record.conflict", **named, "total": 1, "records": 3})
+        self.assert_logged({"event": "record.conflict", **named, "total": 1, "records": 3,
+                            "remedy": "say what it is: sinkonce conflicts list, or GET /conflicts"})
         gate.set()
         self.assert_own(running.result(), 503, "in-doubt", "in-doubt")
         self.target.choose = lambda seen: Reply(status=400) if seen.keys == [None] else Reply()
