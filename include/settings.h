@@ -57,6 +57,7 @@ struct target_url {
     char *authority;     /* host[:port] as it belongs into the Host field: no default port */
     char *base_path;     /* "" or "/base", no slash at the end */
     char *base_query;    /* "" or what stood after the question mark */
+    char *name;          /* scheme://authority/base: the host in lower case, and no query, which may hold a secret */
 };
 
 struct listen_address {
@@ -68,6 +69,7 @@ struct listen_address {
 
 /* What a setting of each type becomes in struct settings. */
 #define FIELD_url(field) struct target_url field;
+#define FIELD_former_url(field) struct target_url field; /* all NULL: none */
 #define FIELD_address(field) struct listen_address field;
 #define FIELD_text(field) char *field; /* owned; "" when none */
 #define FIELD_path(field) char *field;

@@ -128,6 +128,8 @@ struct settlement {
 struct store_options {
     const char *folder;           /* the data folder; created files are mode 0600 */
     const char *scope;
+    const char *target;           /* name of the target that all of it is about; NULL: it is neither kept nor looked at */
+    const char *former_target;    /* how TARGET was called before: a ledger of it goes on under the new name; NULL: none */
     uint64_t ledger_bytes_max;
     bool is_missing_refused;      /* an empty folder is an error */
     bool is_network_fs_allowed;   /* tests only */
@@ -147,7 +149,7 @@ struct store_options {
 enum store_open_status {
     STORE_OPENED,
     STORE_LOCKED,      /* another process owns the folder */
-    STORE_UNREADABLE,  /* damaged, foreign, another format or another scope, network file system, missing */
+    STORE_UNREADABLE,  /* damaged, foreign, another format, scope or target, network file system, missing */
 };
 
 /* [main] Open or create the ledger, turn every INTENT into IN_DOUBT (DOUBT_CRASH) durably, start the ledger thread.

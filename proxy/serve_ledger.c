@@ -57,6 +57,8 @@ struct store_options serve_ledger_options(const struct settings *settings)
     return (struct store_options){
         .folder = settings->data_dir,
         .scope = settings->scope,
+        .target = settings->target.name,
+        .former_target = settings->target_was.name,
         .ledger_bytes_max = settings->ledger_bytes_max,
         .is_missing_refused = settings->is_ledger_missing_refused,
         .policy = policy_of(settings->in_doubt),

@@ -246,6 +246,12 @@ static const char *parse_url(const char *text, const struct settings_row *row, v
     return too_long(row, room);
 }
 
+static const char *parse_former_url(const char *text, const struct settings_row *row, void *field,
+                                    char room[SETTINGS_WORDS_MAX])
+{
+    return *text == '\0' ? NULL : parse_url(text, row, field, room);
+}
+
 static void deinit_url(void *field)
 {
     target_url_deinit(field);
@@ -593,6 +599,9 @@ static void deinit_probe_rule(void *field)
 /* ---- the tables ---------------------------------------------------------------------------------------------- */
 
 static const struct settings_type type_url = { .parse = parse_url, .deinit = deinit_url, .is_url = true };
+static const struct settings_type type_former_url = { .parse = parse_former_url,
+                                                      .deinit = deinit_url,
+                                                      .is_url = true };
 static const struct settings_type type_proxy_url = { .parse = parse_proxy_url,
                                                      .deinit = deinit_text,
                                                      .is_url = true };

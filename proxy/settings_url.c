@@ -133,6 +133,19 @@ static const char *parse_authority(struct slice authority, struct target_url *re
     return ret->host == NULL || ret->authority == NULL ? no_memory : NULL;
 }
 
+/* What two spellings of one target have in common. */
+static const char *name_target(struct target_url *ret)
+{
+    if (asprintf(&ret->name, "%s://%s%s", ret->is_https ? "https" : "http", ret->authority, ret->base_path) <
+        0) {
+        ret->name = NULL;
+        return no_memory;
+    }
+    for (char *at = strstr(ret->name, "://") + 3; *at != '\0' && *at != '/'; at++)
+        *at = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
+    return NULL;
+}
+
 /* REST is the path and query behind the authority. */
 static const char *keep_base(const char *text, const char *rest, struct target_url *ret)
 {
@@ -143,7 +156,8 @@ static const char *keep_base(const char *text, const char *rest, struct target_u
     ret->base_path = copy(slice_of(rest, path_bytes));
     ret->base_query = strdup(query);
     ret->text = strdup(text);
-    return ret->base_path == NULL || ret->base_query == NULL || ret->text == NULL ? no_memory : NULL;
+    return ret->base_path == NULL || ret->base_query == NULL || ret->text == NULL ? no_memory
+                                                                                  : name_target(ret);
 }
 
 const char *target_url_parse(const char *text, struct target_url *ret)
@@ -189,6 +203,7 @@ void target_url_deinit(struct target_url *url)
     free(url->authority);
     free(url->base_path);
     free(url->base_query);
+    free(url->name);
     *url = (struct target_url){ 0 };
 }
 

@@ -345,7 +345,15 @@ static enum store_open_status make_ledger(struct env *env, env_fill_fn *fill, vo
 
 /* ---- checking --------------------------------------------------------------------------------------------------- */
 
-static enum store_open_status check_row(const struct store_row *row, const char *scope, struct why why)
+/* What one target has applied says nothing about another one: all of it would be dropped as known, and lost. */
+static bool is_of_target(const struct store_row *row, const struct store_options *options)
+{
+    return options->target == NULL || row->target[0] == '\0' || strcmp(row->target, options->target) == 0 ||
+           (options->former_target != NULL && strcmp(row->target, options->former_target) == 0);
+}
+
+static enum store_open_status check_row(const struct store_row *row, const struct store_options *options,
+                                        struct why why)
 {
     if (row->format != FORMAT_VERSION)
         return unreadable(
@@ -353,29 +361,48 @@ static enum store_open_status check_row(const struct store_row *row, const char 
             "the ledger has format %u and this program reads format %d; start the version that wrote it, or "
             "export the ledger with that version and import it with this one",
             row->format, FORMAT_VERSION);
-    if (strcmp(row->scope, scope) != 0)
+    if (strcmp(row->scope, options->scope) != 0)
         return unreadable(
             why,
             "the ledger belongs to the scope \"%s\", the settings say \"%s\"; a ledger knows one "
             "connector and one target: give the other one a folder of its own",
-            row->scope, scope);
+            row->scope, options->scope);
+    if (!is_of_target(row, options))
+        return unreadable(why,
+                          "the ledger is about the target %.140s, the settings say %.140s, of which it knows "
+                          "nothing: give another "
+                          "target a folder of its own; if it is the same one under a new name, set "
+                          "SINKONCE_TARGET_WAS to the old",
+                          row->target, options->target);
     return STORE_OPENED;
 }
 
-static enum store_open_status read_row(struct env *env, const char *scope, struct store_row *ret_row,
-                                       struct why why)
+static bool read_target(struct rows *rows, struct store_row *ret_row)
+{
+    struct key key = key_meta(META_TARGET);
+    struct slice value;
+    if (!rows_get(rows, key_slice(&key), &value))
+        return rows_status(rows) == ROWS_OK;
+    return target_row_read(value, ret_row);
+}
+
+static enum store_open_status read_row(struct env *env, const struct store_options *options,
+                                       struct store_row *ret_row, struct why why)
 {
     struct rows rows;
     struct key key = key_meta(META_STORE);
     struct slice value;
+    ret_row->target[0] = '\0';
     if (rows_begin(&rows, env->mdb, env->table) != ROWS_OK)
         return unreadable(why, "cannot read the ledger in %s: %s", env->folder, mdb_strerror(rows.error));
     bool is_there = rows_get(&rows, key_slice(&key), &value) && store_row_read(value, ret_row);
+    if (is_there && ret_row->format == FORMAT_VERSION)
+        is_there = read_target(&rows, ret_row);
     rows_abort(&rows);
     if (!is_there)
         return unreadable(why, "%s/ledger.mdb is no ledger of sinkonce, or damaged; put back the right file",
                           env->folder);
-    return check_row(ret_row, scope, why);
+    return check_row(ret_row, options, why);
 }
 
 static enum store_open_status open_existing(struct env *env, struct why why)
@@ -432,7 +459,7 @@ static enum store_open_status open_all(struct env *env, const struct store_optio
     if (status == STORE_OPENED)
         status = open_existing(env, why);
     if (status == STORE_OPENED)
-        status = read_row(env, options->scope, ret_store, why);
+        status = read_row(env, options, ret_store, why);
     return status;
 }
 
@@ -442,6 +469,8 @@ static enum store_open_status name_folder(struct env *env, const struct store_op
     *env = (struct env){ .lock_fd = -1, .bytes_max = options->ledger_bytes_max };
     if (strlen(options->scope) > SCOPE_BYTES_MAX)
         return unreadable(why, "the scope is longer than %d bytes", SCOPE_BYTES_MAX);
+    if (options->target != NULL && strlen(options->target) > TARGET_BYTES_MAX)
+        return unreadable(why, "the name of the target is longer than %d bytes", TARGET_BYTES_MAX);
     if (strlen(options->folder) > FOLDER_BYTES_MAX)
         return unreadable(why, "the name of the data folder is too long");
     memcpy(env->folder, options->folder, strlen(options->folder) + 1);

@@ -30,7 +30,8 @@ struct env {
     bool is_reserve_off;    /* the file system cannot, or we gave up */
 };
 
-/* Take the folder, make a ledger if there is none, open it.  RET_STORE is its row as found, with the scope checked.
+/* Take the folder, make a ledger if there is none, open it.  RET_STORE is its row as found, with scope and target
+ * checked.
  * On failure WHY is a sentence, and nothing is left open. */
 MUST_CHECK enum store_open_status env_init(struct env *env, const struct store_options *options,
                                            uint64_t unix_ms, struct store_row *ret_store,

@@ -261,6 +261,13 @@ bool store_row_read(struct slice value, struct store_row *ret_row)
     return is_read(&reader);
 }
 
+bool target_row_read(struct slice value, struct store_row *ret_row)
+{
+    struct reader reader = reader_of(value);
+    take_text(&reader, reader.left, ret_row->target, sizeof ret_row->target);
+    return is_read(&reader) && ret_row->target[0] != '\0';
+}
+
 void counters_row_write(const struct counters_row *row, struct value *ret_value)
 {
     struct writer writer = writer_of(ret_value);

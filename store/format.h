@@ -7,6 +7,7 @@
  *     table      key                           value
  *     META       name u8 = 0                   format u32, store id 32, created_ms u64, boots u64, scope bytes
  *     META       name u8 = 1                   counters: struct counters_row, in its order
+ *     META       name u8 = 2                   name of the target; absent as long as none was told
  *     PART       topic bytes, 0, partition u32 struct part_row, in its order
  *     RUNS       pid u32, chunk u64            the applied set of 65,536 offsets (chunk.c)
  *     FULL       pid u32, first chunk u64      last chunk u64, from u64, gap count u64
@@ -68,6 +69,7 @@ enum table {
 enum {
     STORE_ID_CHARS = 32,
     SCOPE_BYTES_MAX = 255,
+    TARGET_BYTES_MAX = 2048,
     DETAIL_BYTES_MAX = 95,
     MARK_BLOCK_OFFSETS = 256,
     MARK_BLOCK_BYTES = 4 * MARK_BLOCK_OFFSETS,
@@ -97,7 +99,7 @@ static inline struct slice value_slice(const struct value *value)
     return slice_of((const char *)value->bytes, value->byte_count);
 }
 
-enum meta_name { META_STORE = 0, META_COUNTERS = 1 };
+enum meta_name { META_STORE = 0, META_COUNTERS = 1, META_TARGET = 2 };
 struct key key_meta(enum meta_name name);
 struct key key_part(struct slice topic, int32_t partition);
 struct key key_pair(enum table table, uint32_t pid, uint64_t number);
@@ -113,6 +115,7 @@ struct store_row {
     char id[STORE_ID_CHARS + 1];
     uint64_t created_ms, boot_count;
     char scope[SCOPE_BYTES_MAX + 1];
+    char target[TARGET_BYTES_MAX + 1]; /* in a row of its own; "": none */
 };
 struct counters_row {
     uint32_t next_pid;
@@ -158,7 +161,9 @@ struct reply_row {
 };
 
 void store_row_write(const struct store_row *row, struct value *ret_value);
-MUST_CHECK bool store_row_read(struct slice value, struct store_row *ret_row);
+MUST_CHECK bool store_row_read(struct slice value, struct store_row *ret_row); /* all but the target */
+/* The target alone; what is written is its bytes. */
+MUST_CHECK bool target_row_read(struct slice value, struct store_row *ret_row);
 void counters_row_write(const struct counters_row *row, struct value *ret_value);
 MUST_CHECK bool counters_row_read(struct slice value, struct counters_row *ret_row);
 void part_row_write(const struct part_row *row, struct value *ret_value);

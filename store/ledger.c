@@ -95,7 +95,23 @@ void ledger_post(struct ledger *ledger, struct posting *posting)
 
 /* ---- start and end ---------------------------------------------------------------------------------------------- */
 
-static void write_boot(struct ledger *ledger, struct rows *rows, bool is_created)
+/* A name that is new to the ledger, or the new one of the same target: env.c let no other one in. */
+static void write_target(struct ledger *ledger, struct rows *rows, const char *target)
+{
+    char detail[DETAIL_BYTES_MAX + 1];
+    struct key key = key_meta(META_TARGET);
+    char *known = ledger->row.target;
+    if (target == NULL || strcmp(known, target) == 0)
+        return;
+    rows_put(rows, key_slice(&key), slice_of_text(target));
+    snprintf(detail, sizeof detail, "the target has another name now; it was %.55s", known);
+    if (known[0] != '\0')
+        machine_note(ledger->machine, EVENT_ADMIN, detail);
+    snprintf(known, sizeof ledger->row.target, "%s", target);
+}
+
+static void write_boot(struct ledger *ledger, struct rows *rows, const struct store_options *options,
+                       bool is_created)
 {
     struct key key = key_meta(META_STORE);
     struct value value;
@@ -103,19 +119,20 @@ static void write_boot(struct ledger *ledger, struct rows *rows, bool is_created
     rows_put(rows, key_slice(&key), value_slice(&value));
     if (is_created)
         machine_note(ledger->machine, EVENT_CREATED, "a new ledger: nothing is known of any record");
+    write_target(ledger, rows, options->target);
     machine_recover(ledger->machine);
 }
 
 /* A life begins: counted, and what the last one left open is in doubt, before anything is answered. */
-static enum store_open_status begin_life(struct ledger *ledger, bool is_created, char why[],
-                                         size_t why_bytes_max)
+static enum store_open_status begin_life(struct ledger *ledger, const struct store_options *options,
+                                         bool is_created, char why[], size_t why_bytes_max)
 {
     struct rows rows;
     ledger->boot = ++ledger->row.boot_count;
     if (rows_begin(&rows, ledger->env.mdb, ledger->env.table) == ROWS_OK) {
         machine_load(ledger->machine, &rows, ledger->boot);
         machine_begin(ledger->machine, &rows, time_now(), MACHINE_OPEN);
-        write_boot(ledger, &rows, is_created);
+        write_boot(ledger, &rows, options, is_created);
         machine_end(ledger->machine);
         if (ledger_commit(ledger, &rows) == ROWS_OK) {
             ledger->is_loaded = true;
@@ -175,7 +192,7 @@ static enum store_open_status start(struct ledger *ledger, const struct store_op
     enum store_open_status status =
         env_init(&ledger->env, options, time_now().unix_ms, &ledger->row, &is_created, why, why_bytes_max);
     if (status == STORE_OPENED)
-        status = begin_life(ledger, is_created, why, why_bytes_max);
+        status = begin_life(ledger, options, is_created, why, why_bytes_max);
     if (status != STORE_OPENED)
         return status;
     figures_open(&ledger->figures, options, &ledger->row);

@@ -367,6 +367,8 @@ void verify_stat(struct machine *machine, const struct store_row *row, store_lin
     say(line, context, "format", row->format);
     say_text(line, context, "id", row->id);
     say_text(line, context, "scope", row->scope);
+    if (row->target[0] != '\0')
+        say_text(line, context, "target", row->target);
     say(line, context, "created_ms", row->created_ms);
     say(line, context, "boots", row->boot_count);
     say(line, context, "partitions", machine->partition_count);

@@ -17,6 +17,7 @@
 
 GROUP("Core")
 SETTING(TARGET, target, url, NULL, 8, 2048, "base URL of the target, http:// or https://; path and query of the request are appended to it")
+SETTING(TARGET_WAS, target_was, former_url, "", 8, 2048, "what TARGET was before, when the same target has got a new URL: a ledger that began under the old one goes on; that of another target is refused at start")
 SETTING(LISTEN, listen, address, "127.0.0.1:8650", 1, 255, "address for connectors: HOST:PORT or unix:/path")
 SETTING(ADMIN_LISTEN, admin_listen, address, "127.0.0.1:8651", 1, 255, "address for health, metrics and the admin API")
 SETTING(DATA_DIR, data_dir, text, "/var/lib/sinkonce", 1, 1024, "folder of the ledger")

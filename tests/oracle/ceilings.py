@@ -191,7 +191,8 @@ class Ceilings(harness.Scenario):
         self.proxy.wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
                               'mount --bind "$0" /etc/resolv.conf && exec "$@"', path]
         try:
-            self.proxy.start(SINKONCE_TARGET="http://silent.example:%d" % self.target.port)
+            self.proxy.start(SINKONCE_TARGET="http://silent.example:%d" % self.target.port,
+                             SINKONCE_TARGET_WAS=self.target.url)
         except RuntimeError as error:
             if "mount" in str(error) or "unshare" in str(error):
                 self.skipTest("no mount namespace here")

@@ -47,6 +47,27 @@ static void test_a_url_is_taken_apart(void **state)
     }
 }
 
+/* Two spellings of one target are one; nothing secret is in it. */
+static void test_a_target_is_named_by_what_tells_it_from_others(void **state)
+{
+    static const struct {
+        const char *text, *name;
+    } named[] = {
+        { "http://target", "http://target" },
+        { "http://TARGET:80/", "http://target" },
+        { "HTTPS://Target:443/A/b/?key=secret", "https://target/A/b" },
+        { "http://target:443", "http://target:443" },
+        { "http://[FE80::1]:8080/x", "http://[fe80::1]:8080/x" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        struct target_url url;
+        assert_null(target_url_parse(named[i].text, &url));
+        assert_string_equal(url.name, named[i].name);
+        target_url_deinit(&url);
+    }
+}
+
 static void test_a_url_that_could_mean_two_things_is_refused(void **state)
 {
     static const char *const bad[] = {
@@ -186,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_url_is_taken_apart),
+        cmocka_unit_test(test_a_target_is_named_by_what_tells_it_from_others),
         cmocka_unit_test(test_a_url_that_could_mean_two_things_is_refused),
         cmocka_unit_test(test_who_puts_a_password_into_the_target_is_told_where_it_belongs),
         cmocka_unit_test(test_a_proxy_may_have_a_user_and_needs_a_port),

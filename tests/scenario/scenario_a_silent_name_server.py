@@ -40,7 +40,8 @@ class Test(harness.Scenario):
     def test_C_25_requests_that_need_no_name_are_answered_while_others_wait_for_theirs(self):
         self.serve(WORKERS="1")
         self.assertEqual(self.send(1).status, 200)
-        self.restart(TARGET="http://silent.example:%d" % self.target.port, CONNECT_TIMEOUT="3s")
+        silent = "http://silent.example:%d" % self.target.port
+        self.restart(TARGET=silent, TARGET_WAS=self.target.url, CONNECT_TIMEOUT="3s")
         waiting = [self.later(self.send, offset) for offset in (2, 3)]
         harness.wait_for(lambda: self.proxy.metric("sinkonce_http_requests_in_flight") == 2, "two requests", PATIENCE)
         self.assertEqual(self.send(1).outcome, "duplicate")
@@ -54,7 +55,7 @@ class Test(harness.Scenario):
         for call in waiting:
             self.assert_own(call.result(), 503, "refused", "target-unreachable")
         self.assertEqual([self.state(offset) for offset in (2, 3)], ["absent"] * 2)
-        self.restart(TARGET=self.target.url)
+        self.restart(TARGET=self.target.url, TARGET_WAS=silent)
         self.assertEqual([self.send(offset).status for offset in (2, 3)], [200, 200])
 
 

@@ -38,11 +38,13 @@ class Test(harness.Scenario):
 
     def test_each_setting_that_asks_for_trouble_has_its_sentence(self):
         self.serve()
-        sound = {"TARGET": self.target.url, "ADMIN_LISTEN": "127.0.0.1:%d" % self.proxy.admin_port, "ADMIN_TOKEN": None,
+        by_tls = self.target.url.replace("http", "https")
+        sound = {"TARGET": self.target.url, "TARGET_WAS": by_tls, "ADMIN_TOKEN": None,
+                 "ADMIN_LISTEN": "127.0.0.1:%d" % self.proxy.admin_port,
                  "TARGET_VERIFY": None, "IN_DOUBT": None, "KEY_HEADER": None, "MODE": None}
         everywhere = "0.0.0.0:%d" % self.proxy.admin_port
         for settings, words in (
-                ({"TARGET": self.target.url.replace("http", "https"), "TARGET_VERIFY": "off"}, ("SINKONCE_TARGET_VERIFY is off",)),
+                ({"TARGET": by_tls, "TARGET_WAS": self.target.url, "TARGET_VERIFY": "off"}, ("SINKONCE_TARGET_VERIFY is off",)),
                 ({"ADMIN_LISTEN": everywhere}, ("SINKONCE_ADMIN_TOKEN is not set",)),
                 ({"ADMIN_LISTEN": everywhere, "ADMIN_TOKEN": "t0ken-t0ken"}, ()),
                 ({"IN_DOUBT": "retry"}, ("retry without SINKONCE_KEY_HEADER",)),

@@ -36,6 +36,18 @@ class Test(harness.Scenario):
         self.proxy.start()
         self.assertTrue(self.send(1).is_replayed)
 
+    def test_Z_12_another_target_on_the_same_ledger_is_refused(self):
+        self.serve()
+        self.send(1)
+        self.proxy.kill()
+        url = self.target.url.replace("127.0.0.1", "localhost")
+        self.refused(EX_IOERR, self.target.url, url, "SINKONCE_TARGET_WAS", TARGET=url)
+        self.refused(EX_IOERR, "SINKONCE_TARGET_WAS", TARGET=url, TARGET_WAS=self.target.url + "/v2")
+        self.proxy.start(SINKONCE_TARGET=url, SINKONCE_TARGET_WAS=self.target.url + "/")
+        self.assertTrue(self.send(1).is_replayed)
+        events = self.proxy.admin("GET", "/events")[1]["events"]
+        self.assertTrue(any("it was " + self.target.url in event["detail"] for event in events), events)
+
     def test_Z_12_two_scopes_share_no_keys(self):
         self.serve(SCOPE="one")
         other = harness.sinkonce.Sinkonce(self.target.url, env={"SINKONCE_SCOPE": "two"})

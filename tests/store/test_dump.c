@@ -197,8 +197,9 @@ static void assert_sound(struct rows *rows)
 
 static void dump_rows(struct rows *rows, struct lines *lines)
 {
-    struct store_row row = { FORMAT_VERSION, "0123456789abcdef0123456789abcdef", 1700000000000, 12,
-                             "a->\"b\"" };
+    struct store_row row = { FORMAT_VERSION, "0123456789abcdef0123456789abcdef",
+                             1700000000000,  12,
+                             "a->\"b\"",     "" };
     struct machine *machine = make_machine(INT64_MAX, UINT32_MAX);
     drop_lines(lines);
     rows_mem_begin(rows);

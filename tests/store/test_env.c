@@ -218,6 +218,39 @@ static void test_Z12_another_scope_is_refused_with_both_names(void **state)
     assert_non_null(strstr(bed.why, "\"orders->shipping\""));
 }
 
+static void open_about(const char *target, const char *former)
+{
+    bed.options.target = target;
+    bed.options.former_target = former;
+    bed_open();
+    bed_close();
+}
+
+static void test_Z12_another_target_on_the_same_ledger_is_refused_with_both_names(void **state)
+{
+    (void)state;
+    open_about(NULL, NULL);                /* from before there was a name */
+    open_about("https://a.example", NULL); /* takes it */
+    open_about("https://a.example", NULL);
+    bed.options.target = "https://b.example";
+    assert_refused_with("about the target https://a.example");
+    assert_non_null(strstr(bed.why, "https://b.example"));
+    bed.options.former_target = "https://c.example";
+    assert_refused_with("SINKONCE_TARGET_WAS");
+}
+
+static void test_Z12_a_target_that_has_a_new_name_keeps_its_ledger(void **state)
+{
+    (void)state;
+    open_about("https://a.example", NULL);
+    open_about("https://b.example", "https://a.example");
+    open_about("https://b.example", "https://a.example"); /* the setting may stay */
+    open_about("https://b.example", NULL);
+    open_about(NULL, NULL); /* looks at none, and forgets none */
+    bed.options.target = "https://a.example";
+    assert_refused_with("about the target https://b.example");
+}
+
 static void test_L15_another_version_of_the_library_is_refused_in_words(void **state)
 {
     static const unsigned char version_3[] = { 3, 0, 0, 0 };
@@ -515,6 +548,8 @@ int main(void)
         TEST(test_names_beyond_their_bounds_are_refused_in_words),
         TEST(test_a_file_cut_short_is_refused_and_kills_nobody),
         TEST(test_Z12_another_scope_is_refused_with_both_names),
+        TEST(test_Z12_another_target_on_the_same_ledger_is_refused_with_both_names),
+        TEST(test_Z12_a_target_that_has_a_new_name_keeps_its_ledger),
         TEST(test_L15_another_version_of_the_library_is_refused_in_words),
         TEST(test_L15_another_format_of_ours_is_refused_in_words),
         TEST(test_a_damaged_row_is_refused_and_not_asserted),

@@ -79,8 +79,9 @@ static void test_a_topic_that_kafka_would_refuse_is_refused(void **state)
 
 static void test_the_store_row_comes_back(void **state)
 {
-    struct store_row row = { FORMAT_VERSION, "0123456789abcdef0123456789abcdef", 1700000000000, 12, "a->b" },
-                     read;
+    struct store_row
+        row = { FORMAT_VERSION, "0123456789abcdef0123456789abcdef", 1700000000000, 12, "a->b", "" },
+        read;
     (void)state;
     store_row_write(&row, &value);
     assert_true(store_row_read(value_slice(&value), &read));
@@ -90,6 +91,21 @@ static void test_the_store_row_comes_back(void **state)
     assert_int_equal(read.created_ms, row.created_ms);
     value.byte_count = 4 + STORE_ID_CHARS + 15;
     assert_false(store_row_read(value_slice(&value), &read));
+}
+
+static void test_the_name_of_the_target_is_whole_or_refused(void **state)
+{
+    static char long_name[TARGET_BYTES_MAX + 1];
+    struct store_row read;
+    (void)state;
+    assert_true(target_row_read(slice_of_text("https://a.example/x"), &read));
+    assert_string_equal(read.target, "https://a.example/x");
+    assert_false(target_row_read(slice_of_text(""), &read));
+    assert_false(target_row_read(slice_of("a\0b", 3), &read));
+    memset(long_name, 'a', sizeof long_name);
+    assert_true(target_row_read(slice_of(long_name, TARGET_BYTES_MAX), &read));
+    assert_false(target_row_read(slice_of(long_name, sizeof long_name), &read));
+    assert_string_equal(read.target, "");
 }
 
 static void test_L15_another_format_is_known_by_its_number_alone(void **state)
@@ -315,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_a_key_of_another_table_is_refused),
         cmocka_unit_test(test_a_topic_that_kafka_would_refuse_is_refused),
         cmocka_unit_test(test_the_store_row_comes_back),
+        cmocka_unit_test(test_the_name_of_the_target_is_whole_or_refused),
         cmocka_unit_test(test_L15_another_format_is_known_by_its_number_alone),
         cmocka_unit_test(test_a_partition_row_comes_back_and_is_checked),
         cmocka_unit_test(test_an_interval_row_comes_back_and_is_checked),
