@@ -354,6 +354,25 @@ static void test_what_is_forgotten_of_folded_ground_leaves_both_sides_folded(voi
     end();
 }
 
+static void test_what_is_forgotten_at_either_end_of_a_long_run_leaves_the_other(void **state)
+{
+    enum { END = 3 * CHUNK_OFFSETS, CUT = 1000 };
+    (void)state;
+    begin_with_window(CHUNK_OFFSETS);
+    applied_add(machine, partition, 0, END - 1);
+    assert_int_equal(applied_remove(machine, partition, END - CUT, END - 1), CUT);
+    assert_int_equal(partition->row.highest, END - CUT - 1);
+    assert_false(is_applied(END - CUT));
+    applied_add(machine, partition, END - CUT, END - 1);
+    assert_int_equal(applied_remove(machine, partition, 0, CUT - 1), CUT);
+    assert_int_equal(partition->row.lowest, CUT);
+    assert_false(is_applied(CUT - 1));
+    assert_true(is_applied(CUT));
+    assert_true(is_applied(END - 1));
+    assert_int_equal(partition->row.applied_count, END - CUT);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_many_ragged_chunks_fold_in_small_steps_to_few_rows),
         cmocka_unit_test(test_a_damaged_row_fails_the_transaction),
         cmocka_unit_test(test_what_is_forgotten_of_folded_ground_leaves_both_sides_folded),
+        cmocka_unit_test(test_what_is_forgotten_at_either_end_of_a_long_run_leaves_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
