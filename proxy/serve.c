@@ -301,7 +301,7 @@ static int server_run(struct server *server)
     LOG_EVENT(LOG_LEVEL_INFO, "server.ready", "ready for connectors",
               log_text("listen", listener_address(server->doors.data_listener)),
               log_text("admin", listener_address(server->doors.admin_listener)),
-              log_text("target", server->settings->target.text),
+              log_text("target", server->settings->target.name),
               log_integer("workers", (int64_t)server->loops.count));
     event_base_dispatch(server->base);
     return EX_OK;

@@ -139,12 +139,18 @@ class Test(harness.Scenario):
 
     def test_secrets_are_shown_nowhere(self):
         self.with_doubt(ADMIN_TOKEN="t0ken-t0ken-t0ken", AUTHORIZATION="Bearer s3cr3t")
+        self.restart(TARGET=self.target.url + "?key=s3cr3t")
         for path in ("/status", "/config", "/events", "/version", "/metrics"):
             text = str(self.proxy.admin("GET", path))
             self.assertNotIn("t0ken", text, path)
             self.assertNotIn("s3cr3t", text, path)
         printed = self.proxy.run("config", "print")
         self.assertNotIn("s3cr3t", printed.stdout + printed.stderr)
+        with open(self.proxy.log, errors="replace") as log:
+            said = log.read()
+        self.assertEqual(said.count('"server.start"'), 2)
+        self.assertNotIn("t0ken", said)
+        self.assertNotIn("s3cr3t", said)
 
 
 if __name__ == "__main__":
