@@ -156,17 +156,30 @@ static void log_ledger(const struct exchange *ex, const char *event, const char 
                                              : otherwise));
 }
 
+/* Two names, so that what is delivered again and again never keeps a new doubt out of the log. */
+static void log_doubt(const struct exchange *ex, const struct flight *flight)
+{
+    if (is_sent(ex))
+        log_reason(ex, LOG_LEVEL_WARN, "record.in_doubt", log_text("detail", doubt_words_of(flight)));
+    else
+        log_reason(ex, LOG_LEVEL_WARN, "record.held", log_text("detail", "it was in doubt before"));
+}
+
+static void log_unread(const struct exchange *ex)
+{
+    if (!ex->is_keyed && is_write(ex) && is_sent(ex))
+        LOG_EVENT_LIMITED(LOG_LEVEL_INFO, "record.unkeyed",
+                          "a write without coordinates was forwarded untouched; sinkonce explain says why",
+                          log_slice("path", ex->request->head.path));
+}
+
 /* One line for an end that somebody should look at; the rest is the access log's. */
 static void log_end(const struct exchange *ex)
 {
     const struct flight *flight = answer_flight(ex);
     switch ((int)ex->finish) {
     case FINISH_IN_DOUBT:
-        /* Two names, so that what is delivered again and again never keeps a new doubt out of the log. */
-        if (is_sent(ex))
-            log_reason(ex, LOG_LEVEL_WARN, "record.in_doubt", log_text("detail", doubt_words_of(flight)));
-        else
-            log_reason(ex, LOG_LEVEL_WARN, "record.held", log_text("detail", "it was in doubt before"));
+        log_doubt(ex, flight);
         break;
     case FINISH_CONFLICT:
         log_reason(ex, LOG_LEVEL_ERROR, "record.conflict",
@@ -210,11 +223,7 @@ static void log_end(const struct exchange *ex)
                           log_slice("path", ex->request->head.path));
         break;
     default:
-        if (!ex->is_keyed && is_write(ex) && is_sent(ex))
-            LOG_EVENT_LIMITED(
-                LOG_LEVEL_INFO, "record.unkeyed",
-                "a write without coordinates was forwarded untouched; sinkonce explain says why",
-                log_slice("path", ex->request->head.path));
+        log_unread(ex);
     }
 }
 
